@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs miplc and PyTorch in turn on the same bags and prints how they compare.
+"""Runs miplc, PyTorch and JAX in turn on the same bags and prints how they compare.
 
-    python3 bench/compare.py                 # everything, about ten minutes
+    python3 bench/compare.py                 # everything, about twenty minutes
     python3 bench/compare.py --only cnn      # cases whose name contains a word
     python3 bench/compare.py --rounds 3 --seconds 0.5
 
@@ -25,9 +25,11 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
 PEER = os.path.join(HERE, "pytorch", "demipl.py")
+JAX_PEER = os.path.join(HERE, "jax", "demipl.py")
 PROGRAM = os.path.join(HERE, "program-features.yaml")
 
-ENGINES = ("native", "ort")  # the others are compared with the first one
+BAGS = 64  # of each set
+RUNS = 64  # that train at the same time
 # name: shape of an instance, classes, instances of a bag
 SETS = {"features38": ((38,), 13, 37), "features128": ((128,), 7, 25), "cnn": ((1, 28, 28), 5, 41)}
 
@@ -36,6 +38,7 @@ def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     env = os.environ.get
     p.add_argument("--torch", default=env("MIPLC_BENCH_TORCH", "python3"), help="Python with PyTorch; also $MIPLC_BENCH_TORCH")
+    p.add_argument("--jax", default=env("MIPLC_BENCH_JAX", ""), help="Python with JAX; also $MIPLC_BENCH_JAX; empty: do not measure it")
     p.add_argument("--onnxruntime", default=env("MIPLC_BENCH_ONNXRUNTIME", ""),
                    help="Python with onnxruntime; also $MIPLC_BENCH_ONNXRUNTIME; empty: do not measure it")
     p.add_argument("--library", default=env("ONNXRUNTIME_SHARED_LIBRARY_PATH", ""), help="onnxruntime library for miplc; empty: searched")
@@ -48,7 +51,7 @@ def arguments():
     return p.parse_args()
 
 
-def write_set(path, shape, classes, size, bags=64):
+def write_set(path, shape, classes, size, bags=BAGS):
     """Bags of random instances; images are mostly background, like digits."""
     rng = np.random.default_rng(1)
     x = rng.normal(size=(bags * size,) + shape)
@@ -64,6 +67,9 @@ def write_set(path, shape, classes, size, bags=64):
 
 def run(command, threads=1):
     env = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads))
+    if shutil.which("taskset"):  # the last cores: JAX takes as many threads as it finds cores
+        cores = os.cpu_count()
+        command = ["taskset", "-c", "%d-%d" % (max(0, cores - threads), cores - 1)] + command
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     if done.returncode != 0:
         sys.exit("%s failed:\n%s" % (" ".join(command), done.stderr.strip()))
@@ -103,6 +109,15 @@ class Bench:
         return [self.args.torch, PEER, "--data", self.data[name], "--normalize", "none", "--threads", str(threads)] + \
             (["--cnn"] if name == "cnn" else []) + [str(m) for m in more]
 
+    def torches(self, dev):
+        """PyTorch as people run it on a device, and compiled."""
+        at = ["--device", dev]
+        return [("PyTorch %s" % dev, at), ("PyTorch %s, torch.compile" % dev, at + ["--compile"])]
+
+    def jax(self, name, *more):
+        cnn = ["--cnn"] if name == "cnn" else []
+        return lambda epochs: [self.args.jax, JAX_PEER, "--data", self.data[name], "--epochs", str(epochs)] + cnn + [str(m) for m in more]
+
     def case(self, title, threads, programs, reference):
         """Measures programs, a list of (label, function from a number of steps to
         a command). The others are compared with the first one."""
@@ -111,7 +126,7 @@ class Bench:
         steps = {}
         for label, command in programs:  # a short run shows how many steps fit into the time
             us = run(command(5), threads)["median_us"]
-            steps[label] = max(3, min(20000, int(self.args.seconds * 1e6 / us)))
+            steps[label] = max(3, min(100000, int(self.args.seconds * 1e6 / us)))
         rounds = {label: [] for label, _ in programs}
         for _ in range(self.args.rounds):
             for label, command in programs:
@@ -139,18 +154,26 @@ class Bench:
             program = "demipl-program" if name == "cnn" else PROGRAM
             devices = ["cpu"] + (["cuda"] if self.gpu else [])
             for bags in (1, 16):
-                programs = [("miplc " + engine, lambda s, b=bags, e=engine: self.miplc(
-                    "train", name, spec, s, threads, "-bags", b, "-engine", e)) for engine in ENGINES]
-                for dev in devices:
-                    programs.append(("PyTorch %s, plain formula" % dev, lambda s, b=bags, d=dev: self.torch(
-                        name, threads, "--batch", b, "--steps", s, "--device", d)))
+                programs = [("miplc", lambda s, b=bags: self.miplc("train", name, spec, s, threads, "-bags", b))]
+                for label, more in [t for dev in devices for t in self.torches(dev)]:
+                    programs.append((label, lambda s, b=bags, m=more: self.torch(name, threads, "--batch", b, "--steps", s, *m)))
                 self.case("train %s, %d a step, paper's formula" % (name, bags), threads, programs, (bags, size))
-            programs = [("miplc " + engine, lambda s, e=engine: self.miplc(
-                "train", name, program, s, threads, "-engine", e)) for engine in ENGINES]
-            for dev in devices:
-                programs.append(("PyTorch %s, authors' loop" % dev, lambda s, d=dev: self.torch(
-                    name, threads, "--reading", "program", "--loop", "loader", "--steps", s, "--device", d)))
+            programs = [("miplc", lambda s: self.miplc("train", name, program, s, threads))]
+            for label, more in [t for dev in devices for t in self.torches(dev)]:
+                programs.append((label + ", authors' loop", lambda s, m=more: self.torch(
+                    name, threads, "--reading", "program", "--loop", "loader", "--steps", s, *m)))
+            if self.args.jax:
+                programs += [("JAX, each %s under jit" % unit, self.epochs(self.jax(name, "--jit", unit))) for unit in ("step", "epoch")]
             self.case("train %s, 1 a step, authors' program" % name, threads, programs, (1, size))
+            if self.args.jax and name != "cnn":  # 64 runs on images take minutes a round
+                self.case("train %s, %d runs, authors' program" % (name, RUNS), threads, [
+                    ("miplc", self.epochs(lambda e: self.miplc("runs", name, program, e, threads, "-runs", RUNS), RUNS)),
+                    ("JAX, each epoch of all runs under jit", self.epochs(self.jax(name, "--jit", "epoch", "--runs", RUNS), RUNS)),
+                ], (1, size))
+
+    def epochs(self, command, runs=1):
+        """A program that counts epochs of BAGS bags and several runs, as one that counts steps."""
+        return lambda steps: command(max(2, round(steps / BAGS / runs)))
 
     def inference(self, threads):
         for name, (_, _, size) in SETS.items():
@@ -189,6 +212,7 @@ def machine(args):
         "go": subprocess.run([args.go, "env", "GOVERSION"], cwd=ROOT, capture_output=True, text=True).stdout.strip(),
         "torch": ask(args.torch, "import torch; print(torch.__version__)"),
         "gpu": ask(args.torch, "import torch; print(torch.cuda.get_device_name(0) if torch.cuda.is_available() else '')"),
+        "jax": ask(args.jax, "import jax; print(jax.__version__)"),
         "onnxruntime for Python": ask(args.onnxruntime, "import onnxruntime; print(onnxruntime.__version__)"),
         "rounds": args.rounds, "seconds": args.seconds,
     }

@@ -2,6 +2,7 @@
 // on the bags of a file and prints one JSON object.
 //
 //	driver train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
+//	driver runs  -data bags.npz -spec demipl -runs 64 -threads 1 -steps 20
 //	driver soak  -data bags.npz -spec demipl -steps 100000
 //	driver model -data bags.npz -spec demipl -out model.onnx
 //	driver infer -data bags.npz -model model.onnx -backend ort -steps 1000
@@ -26,7 +27,7 @@ import (
 // request has the arguments of the command line.
 type request struct {
 	data, spec, out, model, backend, library, engine string
-	bags, threads, steps                             int
+	bags, threads, steps, runs                       int
 }
 
 func main() {
@@ -37,10 +38,10 @@ func main() {
 }
 
 func run(args []string) error {
-	commands := map[string]func(request) (any, error){"train": trainSteps, "soak": soak, "model": writeModel,
+	commands := map[string]func(request) (any, error){"train": trainSteps, "runs": trainRuns, "soak": soak, "model": writeModel,
 		"infer": infer, "ulp": ulp}
 	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("missing or unknown command: give train, soak, model, infer or ulp")
+		return fmt.Errorf("missing or unknown command: give train, runs, soak, model, infer or ulp")
 	}
 	var r request
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -53,7 +54,8 @@ func run(args []string) error {
 	f.StringVar(&r.library, "library", "", "path of the onnxruntime library (default: search)")
 	f.IntVar(&r.bags, "bags", 1, "bags per step or prediction")
 	f.IntVar(&r.threads, "threads", 1, "threads of an operation")
-	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure; epochs of ulp")
+	f.IntVar(&r.runs, "runs", 1, "runs that train at the same time, of the command runs")
+	f.IntVar(&r.steps, "steps", 1000, "training steps or predictions to measure; epochs of runs and ulp")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
 	}

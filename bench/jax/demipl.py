@@ -1,11 +1,12 @@
-"""DEMIPL as the authors' program computes it, in JAX: a peer of bench/gpu.py.
+"""DEMIPL as the authors' program computes it, in JAX: a peer of bench/compare.py and bench/gpu.py.
 
     python3 demipl.py --data birdsong-mipl-r1.npz --split run/split.json --epochs 100
 
 --jit step   each step is a call of a program, as the authors' loop goes bag by bag
 --jit epoch  all steps of an epoch are one call
+--runs 64    so many runs with different seeds, as one run with an axis more (vmap)
 All bags lie on the device, padded to the largest. Compiling is not timed. Prints one
-JSON object.
+JSON object; a time of a step is that of an epoch, divided by its steps and by the runs.
 """
 import argparse
 import json
@@ -25,9 +26,10 @@ from jax import lax, nn
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--data", required=True)
-    p.add_argument("--split", required=True, help="split.json of a run")
+    p.add_argument("--split", help="split.json of a run; default: all bags are for training, as they are")
     p.add_argument("--cnn", action="store_true", help="the two-layer CNN on 28x28 images")
     p.add_argument("--jit", choices=["step", "epoch"], default="step")
+    p.add_argument("--runs", type=int, default=1)
     p.add_argument("--epochs", type=int, default=100)
     p.add_argument("--lr", type=float, default=0.01)
     p.add_argument("--attention-weight", type=float, default=0.001)
@@ -101,14 +103,20 @@ def trainer(args, X, here, S):
         state, losses = lax.scan(lambda s, i: step(s, i, lam, lr), state, order)
         return state, losses.sum()
 
-    return jax.jit(step, donate_argnums=0), jax.jit(epoch, donate_argnums=0)
+    def program(f):
+        return jax.jit(jax.vmap(f, in_axes=(0, 0, None, None)) if args.runs > 1 else f, donate_argnums=0)
+
+    return program(step), program(epoch)
 
 
 def load(args):
-    f, split = np.load(args.data), json.load(open(args.split))
-    train, test = ([bag - 1 for bag in split[part]] for part in ("train", "test"))  # bags of a split count from 1
+    f = np.load(args.data)
     x, off = f["instances"].reshape(len(f["instances"]), -1), f["offsets"]
-    if not args.cnn:  # the specs of features take z-scores of the training bags, those of images none
+    train, test = list(range(len(off) - 1)), []
+    if args.split:
+        split = json.load(open(args.split))
+        train, test = ([bag - 1 for bag in split[part]] for part in ("train", "test"))  # bags of a split count from 1
+    if args.split and not args.cnn:  # the specs of features take z-scores of the training bags, those of images none
         rows = np.concatenate([x[off[i]:off[i + 1]] for i in train])
         std = rows.std(0)
         x = (x - rows.mean(0)) / np.where(std > 0, std, 1)
@@ -124,34 +132,53 @@ def main():
     jax.config.update("jax_platforms", args.device)
     jax.config.update("jax_default_matmul_precision", "highest")  # full float32, no TF32
     X, here, S, labels, train, test = load(args)
-    params = start(jax.random.key(args.seed), 500 if args.cnn else X.shape[2], S.shape[1], args.cnn)
-    state = params, jax.tree.map(jnp.zeros_like, params), S / S.sum(1, keepdims=True), jax.random.key(args.seed + 1)
+
+    def initial(seed):
+        params = start(jax.random.key(seed), 500 if args.cnn else X.shape[2], S.shape[1], args.cnn)
+        return params, jax.tree.map(jnp.zeros_like, params), S / S.sum(1, keepdims=True), jax.random.key(seed + 1)
+
+    seeds = args.seed + np.arange(args.runs)
+    state = initial(args.seed) if args.runs == 1 else jax.vmap(initial)(seeds)
     step, epoch = trainer(args, X, here, S)
+    draws = [np.random.default_rng(seed) for seed in seeds]
+
+    def orders():
+        """The bags of the steps of an epoch, with an axis of runs in front if there are several."""
+        list = np.array([draw.permutation(train) for draw in draws], np.int32)
+        return list[0] if args.runs == 1 else list
+
+    rate = np.float32(0)
     if args.jit == "step":
-        step = step.lower(state, np.int32(0), np.float32(0), np.float32(0)).compile()
+        step = step.lower(state, orders()[..., 0], rate, rate).compile()
     else:
-        epoch = epoch.lower(state, np.zeros(len(train), np.int32), np.float32(0), np.float32(0)).compile()
-    draw = np.random.default_rng(args.seed)
-    begin = time.perf_counter()
+        epoch = epoch.lower(state, orders(), rate, rate).compile()
+    times, begin, cpu = [], time.perf_counter(), time.process_time()
     for t in range(args.epochs):
         lam = np.float32((args.epochs - t) / args.epochs)
         lr = np.float32(args.lr * (1 + math.cos(math.pi * t / args.epochs)) / 2)
-        order = draw.permutation(train).astype(np.int32)
+        order = orders()
         if args.jit == "step":
             loss = 0
-            for i in order:
+            for i in order.T:
                 state, value = step(state, i, lam, lr)
                 loss += value
         else:
             state, loss = epoch(state, order, lam, lr)
-        loss = float(loss)
+        loss = np.asarray(loss).tolist()
         seconds = time.perf_counter() - begin
+        times.append(seconds)
         if seconds > args.seconds:
             break
-    predict = jax.jit(partial(forward, key=None, cnn=args.cnn))
-    found = [int(predict(state[0], X[i], here[i])[0].argmax()) for i in test]
-    print(json.dumps({"peer": "jax " + jax.__version__, "jit": args.jit, "seed": args.seed, "epochs": t + 1,
-                      "seconds": seconds, "last_loss": loss, "test_accuracy": float(np.mean(labels[test] == found))}))
+    cpu, steps = time.process_time() - cpu, len(train) * args.runs
+    us = 1e6 * np.diff([0] + times)[min(t, 1):] / steps  # the first epoch allocates
+    out = {"peer": "jax " + jax.__version__, "jit": args.jit, "runs": args.runs, "seed": args.seed, "epochs": t + 1,
+           "seconds": seconds, "last_loss": loss, "median_step_us": float(np.median(us)), "min_step_us": float(us.min()),
+           "cpu_step_us": 1e6 * cpu / (t + 1) / steps}
+    if test and args.runs == 1:
+        predict = jax.jit(partial(forward, key=None, cnn=args.cnn))
+        found = [int(predict(state[0], X[i], here[i])[0].argmax()) for i in test]
+        out["test_accuracy"] = float(np.mean(labels[test] == found))
+    print(json.dumps(out))
 
 
 main()

@@ -39,6 +39,7 @@ def arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--init", help="model.onnx of demipl-program with the initial parameters")
     p.add_argument("--device", default="cpu")
+    p.add_argument("--compile", action="store_true", help="torch.compile the model: fast where all bags have the same number of instances")
     p.add_argument("--steps", type=int, default=0, help="time this many steps and stop, for benchmarks")
     p.add_argument("--seconds", type=float, default=math.inf, help="end when so much time is over")
     p.add_argument("--infer", type=int, default=0, help="time this many predictions with the starting parameters and stop")
@@ -196,6 +197,8 @@ def main():
     model = Demipl(bags[0].shape[1], S.shape[1], args.reading, args.cnn).to(args.device)
     if args.init:
         start(model, args.init)
+    if args.compile:
+        model = torch.compile(model, dynamic=False)
     opt = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, nesterov=True, weight_decay=1e-4)
     cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, args.epochs)
     w = S / S.sum(1, keepdim=True)
