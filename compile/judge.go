@@ -57,7 +57,7 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 				"small in every bag", c+1, k, hi))
 		}
 	}
-	if most < sure {
+	if l.prog.Unsure = most < sure; l.prog.Unsure {
 		l.warn(at, "no probability can exceed %.3g: use them to rank the classes, not as probabilities", most)
 	}
 	if a := l.graph.Output(OutAttention); l.prog.Attends && facts.Even(a) {

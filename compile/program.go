@@ -94,6 +94,7 @@ type Program struct {
 	Masks     []Mask
 	Attends   bool     // the spec defines attention scores
 	Warnings  []string // probable mistakes, each with its position
+	Unsure    bool     // no probability can come near 1, whatever the parameters are; a warning says so
 	Normalize bool     // Infer has the parameters ParamMean and ParamStd
 	// Infer: instances, bag_of -> probabilities, attention, class_attention if the spec names it.
 	Infer *graph.Graph

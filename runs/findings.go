@@ -510,10 +510,7 @@ func (j *judged) bagName(bag int) string {
 func (j *judged) miscalibrated() (float64, string) {
 	in, _ := j.tested()
 	ece := j.report.Measures[data.TestPart].Get(measure.ECE)
-	known := slices.ContainsFunc(j.Program.Warnings, func(w string) bool {
-		return strings.Contains(w, "no probability can exceed")
-	})
-	if in == nil || ece == nil || *ece < miscalibrated || known {
+	if in == nil || ece == nil || *ece < miscalibrated || j.Program.Unsure { // a warning has said it
 		return 0, ""
 	}
 	return *ece, fmt.Sprintf("the probabilities are badly calibrated: they differ from the shares of right predictions "+

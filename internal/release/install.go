@@ -74,7 +74,7 @@ func environment(proxy, cache string) ([]string, error) {
 		return nil, err
 	}
 	modules, proxies, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
-	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -mod=mod", "GOPATH="+cache, "GOMODCACHE="+
+	return append(os.Environ(), "GOWORK=off", "GOFLAGS=-modcacherw -mod=mod -trimpath", "GOPATH="+cache, "GOMODCACHE="+
 		filepath.Join(cache, "mod"), "GOBIN=",
 		"GOSUMDB=off", "GOPROXY=file://"+proxy+",file://"+filepath.Join(modules, "cache", "download")+","+proxies), nil
 }

@@ -44,12 +44,17 @@ func TestPublishedModule(t *testing.T) {
 		t.Errorf("%v\n%s", err, text)
 	}
 	service(t, version, proxy, cache)
-	wheels(t, version, cache, binary)
-	packages(t, version, binary)
+	small := filepath.Join(t.TempDir(), "miplc") // packing 50 MB takes most of a minute
+	if err := os.WriteFile(small, bytes.Repeat([]byte("miplc "), 10000), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wheels(t, version, cache, small)
+	packages(t, version, small, binary)
 }
 
-// The archive and the Debian package contain the program, and their bytes depend only on the release.
-func packages(t *testing.T, version, binary string) {
+// The archive and the Debian package contain the program, and their bytes depend only on the release. Completions are
+// those of host.
+func packages(t *testing.T, version, binary, host string) {
 	when, err := commitTime()
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +69,8 @@ func packages(t *testing.T, version, binary string) {
 		}
 		files := []string{archive}
 		if _, err := exec.LookPath("dpkg-deb"); err == nil {
-			host := platform{system: "linux", processor: runtime.GOARCH}
-			if err := debian(version, binary, host, binary, sources, out, when); err != nil {
+			p := platform{system: "linux", processor: runtime.GOARCH}
+			if err := debian(version, host, p, binary, sources, out, when); err != nil {
 				t.Fatal(err)
 			}
 			files = append(files, deb)
