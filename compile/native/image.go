@@ -3,45 +3,71 @@
 package native
 
 import (
-	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
 )
 
-// convolving computes a convolution as products with unfolded images: [taps, positions]. Each worker has one.
+// convolving computes a convolution as products with unfolded images. Each worker has one.
 type convolving struct {
-	*graph.Convolution
-	run      *[kernel.NumKernels]func(*kernel.Args)
-	call     kernel.Args
-	unfolded []float32
-	turned   []float32 // the same, transposed
+	*graph.Convolution // of padded images: without padding
+	run                *[kernel.NumKernels]func(*kernel.Args)
+	call               kernel.Args
+	pad                [2]int
+	height, width      int            // of an image without padding
+	padded             unsafe.Pointer // an image [C, H, W], if there is padding
+	unfolded           unsafe.Pointer // [taps, positions]
+	turned             unsafe.Pointer // [positions, taps], in rows of rowSize elements
+}
+
+func newConvolving(g *graph.Convolution, run *[kernel.NumKernels]func(*kernel.Args)) convolving {
+	padded := *g
+	padded.H, padded.W, padded.Pad = g.H+2*g.Pad[0], g.W+2*g.Pad[1], [2]int{}
+	return convolving{Convolution: &padded, run: run, pad: g.Pad, height: g.H, width: g.W}
+}
+
+// rowSize returns the number of elements of a row for so many taps: whole lines of the cache, and an odd number of
+// them, because only few rows that are a power of two apart fit the first cache.
+func rowSize(taps int) int {
+	size := lines(taps)
+	if size/alignment%2 == 0 {
+		size += alignment
+	}
+	return size
 }
 
 // conv adds an operation on two values. compute gets the addresses of the result and of both operands, and a range of
-// units: images, or the taps of the gradient of the weights.
+// units: images, or rows of the kernels for the gradient of the weights.
 func (p *planner) conv(n *graph.Node, in []ref,
 	compute func(c *convolving, dst, a, b unsafe.Pointer, from, to int)) ref {
-	g := n.Convolution(p.instances)
-	dst, size := p.result(n), g.Taps()*g.Positions()
-	units, turned := g.N, 1
-	if n.Op == graph.OpConv2DGradWeight {
-		units, turned = g.Taps(), size
+	dst, c := p.result(n), newConvolving(n.Convolution(p.instances), &p.Kernels.Run)
+	size, units := c.Taps()*c.Positions(), c.N
+	sizes := [...]int{1, size, 1}
+	if c.pad != [2]int{} {
+		sizes[0] = c.Image()
 	}
-	each := make([]convolving, max(1, min(p.Threads, units)))
+	if n.Op == graph.OpConv2DGradWeight {
+		units, sizes[1] = c.C*c.KH, 1
+	}
+	if n.Op == graph.OpConv2DGradWeight || n.Op == graph.OpConv2D && c.Stride[1] > 1 {
+		sizes[2] = c.Positions() * rowSize(c.Taps())
+	}
+	each := slices.Repeat([]convolving{c}, max(1, min(p.Threads, units)))
 	var more []extent
-	for i := range each {
-		each[i] = convolving{Convolution: g, run: &p.Kernels.Run}
-		more = append(more, extent{p.temporary(size), size}, extent{p.temporary(turned), turned})
+	for range each {
+		for _, size := range sizes {
+			more = append(more, extent{p.temporary(size), size})
+		}
 	}
 	pointers := p.pointersOf(more)
 	p.add(operation{
-		refs: [operands]ref{dst, in[0], in[1]}, more: more, pointers: pointers, units: units, cost: 2 * g.N * g.O * size,
+		refs: [operands]ref{dst, in[0], in[1]}, more: more, pointers: pointers, units: units, cost: 2 * c.N * c.O * size,
 		bytes: [operands]int{4 * p.size(n), 4 * p.size(n.In[0]), 4 * p.size(n.In[1])},
 		loop: func(worker int, a *kernel.Args, from, to int) {
-			c := &each[worker]
-			c.unfolded, c.turned = floats(*pointers[2*worker], size), floats(*pointers[2*worker+1], turned)
+			c, own := &each[worker], pointers[len(sizes)*worker:]
+			c.padded, c.unfolded, c.turned = *own[0], *own[1], *own[2]
 			compute(c, a.Dst, a.A, a.B, from, to)
 		},
 	})
@@ -53,30 +79,25 @@ func (c *convolving) do(k kernel.Kernel, args kernel.Args) {
 	c.run[k](&c.call)
 }
 
-// first returns the address of the first element.
-func first(values []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(values)) }
-
 func conv(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, x, w unsafe.Pointer, from, to int) {
 		pos, taps := c.Positions(), c.Taps()
 		for i := from; i < to; i++ {
-			c.unfold(floats(at(x, i*c.Image()), c.Image()), 0, taps)
-			c.do(kernel.Gemm, kernel.Args{Dst: at(dst, i*c.O*pos), A: w, B: first(c.unfolded), M: c.O, N: pos, K: taps,
+			c.unfold(c.image(x, i))
+			c.do(kernel.Gemm, kernel.Args{Dst: at(dst, i*c.O*pos), A: w, B: c.unfolded, M: c.O, N: pos, K: taps,
 				SD: 4 * pos, SA: 4 * taps, TA: 4, SB: 4 * pos})
 		}
 	})
 }
 
-// convGradWeight adds dy [O, positions] times the transposed unfolded image, image by image, for some taps.
+// convGradWeight adds dy [O, positions] times the turned image, image by image, for some rows of the kernels.
 func convGradWeight(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, x, dy unsafe.Pointer, from, to int) {
-		pos, taps, part := c.Positions(), c.Taps(), to-from
-		args := kernel.Args{Dst: at(dst, from), B: first(c.turned), M: c.O, N: part, K: pos, SD: 4 * taps, SA: 4 * pos, TA: 4,
-			SB: 4 * part}
+		pos, taps := c.Positions(), (to-from)*c.KW
+		args := kernel.Args{Dst: at(dst, from*c.KW), B: c.turned, M: c.O, N: taps, K: pos, SD: 4 * c.Taps(), SA: 4 * pos,
+			TA: 4, SB: 4 * rowSize(taps)}
 		for i := range c.N {
-			c.unfold(floats(at(x, i*c.Image()), c.Image()), from, to)
-			c.do(kernel.Transpose, kernel.Args{Dst: first(c.turned), A: first(c.unfolded), M: part, N: pos, SA: 4 * pos,
-				SD: 4 * part})
+			c.turn(c.image(x, i), from, to)
 			args.A = at(dy, i*c.O*pos)
 			c.do(kernel.Gemm, args)
 			args.C, args.SC = args.Dst, args.SD
@@ -89,93 +110,115 @@ func convGradInput(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, dy, w unsafe.Pointer, from, to int) {
 		pos, taps := c.Positions(), c.Taps()
 		for i := from; i < to; i++ {
-			c.do(kernel.Gemm, kernel.Args{Dst: first(c.unfolded), A: w, B: at(dy, i*c.O*pos), M: taps, N: pos, K: c.O,
+			c.do(kernel.Gemm, kernel.Args{Dst: c.unfolded, A: w, B: at(dy, i*c.O*pos), M: taps, N: pos, K: c.O,
 				SD: 4 * pos, SA: 4, TA: 4 * taps, SB: 4 * pos})
-			c.fold(floats(at(dst, i*c.Image()), c.Image()))
+			image := at(dst, i*c.C*c.height*c.width)
+			if c.pad == [2]int{} {
+				c.fold(image)
+				continue
+			}
+			c.fold(c.padded)
+			c.do(kernel.CopyBlocks, kernel.Args{Dst: image, A: c.inside(), K: c.C, M: c.height, N: c.width,
+				TD: 4 * c.height * c.width, SD: 4 * c.width, TA: 4 * c.H * c.W, SA: 4 * c.W})
 		}
 	})
 }
 
-// window is the part of the positions of a tap that reads inside of the image: rows from y0 to before y1, columns from
-// x0 to before x1. image is the element that the first of these positions reads.
-type window struct{ y0, y1, x0, x1, image int }
+// inside returns the address of the first element of the padded image that is not padding.
+func (c *convolving) inside() unsafe.Pointer { return at(c.padded, c.pad[0]*c.W+c.pad[1]) }
 
-// window returns that of a tap; y0 = y1 if all its positions read the padding.
-func (c *convolving) window(tap int) (w window) {
-	ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
-	w.y0, w.y1 = inside(ky-c.Pad[0], c.Stride[0], c.H, c.OH)
-	w.x0, w.x1 = inside(kx-c.Pad[1], c.Stride[1], c.W, c.OW)
-	if w.x0 >= w.x1 || w.y0 >= w.y1 {
-		return window{}
+// image returns the address of an image [C, H, W], with its padding.
+func (c *convolving) image(x unsafe.Pointer, i int) unsafe.Pointer {
+	x = at(x, i*c.C*c.height*c.width)
+	if c.pad == [2]int{} {
+		return x
 	}
-	w.image = (ch*c.H+w.y0*c.Stride[0]-c.Pad[0]+ky)*c.W + w.x0*c.Stride[1] - c.Pad[1] + kx
-	return w
+	clear(floats(c.padded, c.Image()))
+	c.do(kernel.CopyBlocks, kernel.Args{Dst: c.inside(), A: x, K: c.C, M: c.height, N: c.width, TD: 4 * c.H * c.W,
+		SD: 4 * c.W, TA: 4 * c.height * c.width, SA: 4 * c.width})
+	return c.padded
 }
 
-// inside returns the range of positions p, of some, for which start + p step is at least 0 and below size.
-func inside(start, step, size, positions int) (from, to int) {
-	if start >= size {
-		return 0, 0
+// unfold writes the elements of an image that each tap reads as a row of positions.
+func (c *convolving) unfold(image unsafe.Pointer) {
+	pos, taps := c.Positions(), c.Taps()
+	if c.Stride[1] > 1 { // neighbours in a row of positions are not neighbours in the image
+		c.turn(image, 0, c.C*c.KH)
+		c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: 4 * rowSize(taps), SD: 4 * pos})
+		return
 	}
-	return max(0, (step-1-start)/step), min(positions, (size-1-start)/step+1)
+	args := kernel.Args{Dst: c.unfolded, K: c.KW, M: c.OH, N: c.OW, TD: 4 * pos, SD: 4 * c.OW, TA: 4, SA: 4 * c.Stride[0] * c.W}
+	for channel := range c.C {
+		for ky := range c.KH {
+			args.A = at(image, (channel*c.H+ky)*c.W)
+			c.do(kernel.CopyBlocks, args)
+			args.Dst = at(args.Dst, c.KW*pos)
+		}
+	}
 }
 
-// unfold writes the values that some taps read, each as a row of positions.
-func (c *convolving) unfold(image []float32, from, to int) {
-	pos := c.Positions()
-	for tap := from; tap < to; tap++ {
-		w, cols := c.window(tap), c.unfolded[(tap-from)*pos:][:pos]
-		if (w.y1-w.y0)*(w.x1-w.x0) < pos {
-			clear(cols)
-		}
-		if c.Stride[1] == 1 && w.y0 < w.y1 {
-			c.do(kernel.CopyRows, kernel.Args{Dst: unsafe.Pointer(&cols[w.y0*c.OW+w.x0]), A: unsafe.Pointer(&image[w.image]),
-				M: w.y1 - w.y0, N: w.x1 - w.x0, SD: 4 * c.OW, SA: 4 * c.Stride[0] * c.W})
-			continue
-		}
-		source := w.image
-		for y := w.y0; y < w.y1; y++ {
-			row := cols[y*c.OW+w.x0 : y*c.OW+w.x1]
-			for i := range row {
-				row[i] = image[source+i*c.Stride[1]]
-			}
-			source += c.Stride[0] * c.W
-		}
+// turn writes the elements of an image that each position reads as a row of taps, for the rows of the kernels from
+// number from to before number to, counted over the channels.
+func (c *convolving) turn(image unsafe.Pointer, from, to int) {
+	row := rowSize((to - from) * c.KW)
+	args := kernel.Args{Dst: c.turned, K: c.OH, M: c.OW, N: c.KW, TD: 4 * c.OW * row, SD: 4 * row,
+		TA: 4 * c.Stride[0] * c.W, SA: 4 * c.Stride[1]}
+	for r := from; r < to; r++ {
+		args.A = at(image, (r/c.KH*c.H+r%c.KH)*c.W)
+		c.do(kernel.CopyBlocks, args)
+		args.Dst = at(args.Dst, c.KW)
 	}
 }
 
 // fold adds the value of each tap to the element of the image that it reads.
-func (c *convolving) fold(image []float32) {
+func (c *convolving) fold(image unsafe.Pointer) {
+	if c.Stride != [2]int{1, 1} {
+		c.foldSteps(floats(image, c.Image()), floats(c.unfolded, c.Taps()*c.Positions()))
+		return
+	}
+	pos := c.Positions()
+	args := kernel.Args{Dst: image, N: c.W, K: c.KW, SA: 4 * (c.KW*pos - c.OW), TA: 4 * pos}
+	for channel := range c.C {
+		for y := range c.H { // row ky of the kernel reads it at the row y - ky of the positions
+			first, last := max(0, y-c.OH+1), min(y, c.KH-1)
+			args.M = last - first + 1
+			args.A = at(c.unfolded, (channel*c.KH+first)*c.KW*pos+(y-first)*c.OW)
+			c.do(kernel.Fold, args)
+			args.Dst = at(args.Dst, c.W)
+		}
+	}
+}
+
+// foldSteps is fold for steps of any size.
+func (c *convolving) foldSteps(image, unfolded []float32) {
 	clear(image)
 	for tap := range c.Taps() {
-		w := c.window(tap)
-		cols := c.unfolded[tap*c.Positions():]
-		if c.Stride[1] == 1 && w.y0 < w.y1 {
-			to := unsafe.Pointer(&image[w.image])
-			c.do(kernel.AddVV, kernel.Args{Dst: to, A: to, B: unsafe.Pointer(&cols[w.y0*c.OW+w.x0]), M: w.y1 - w.y0,
-				N: w.x1 - w.x0, SD: 4 * c.Stride[0] * c.W, SA: 4 * c.Stride[0] * c.W, SB: 4 * c.OW})
-			continue
-		}
-		target := w.image
-		for y := w.y0; y < w.y1; y++ {
-			for i, v := range cols[y*c.OW+w.x0 : y*c.OW+w.x1] {
-				image[target+i*c.Stride[1]] += v
+		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
+		for y := range c.OH {
+			row := image[(ch*c.H+y*c.Stride[0]+ky)*c.W+kx:]
+			for x, v := range unfolded[:c.OW] {
+				row[x*c.Stride[1]] += v
 			}
-			target += c.Stride[0] * c.W
+			unfolded = unfolded[c.OW:]
 		}
 	}
 }
 
 func maxPool(p *planner, n *graph.Node, in []ref) ref {
 	dst, pool, size, source := p.result(n), n.Pooling(p.instances), p.size(n), p.size(n.In[0])
+	run, calls := p.Kernels.Run[kernel.MaxOfFour], make([]kernel.Args, max(1, p.Threads))
 	p.add(operation{
 		refs: [operands]ref{dst, in[0]}, bytes: [operands]int{4 * size, 4 * source}, units: pool.Planes, cost: 8 * source,
-		loop: func(_ int, a *kernel.Args, from, to int) {
-			x, y := floats(a.A, source), floats(a.Dst, size)
+		loop: func(worker int, a *kernel.Args, from, to int) {
 			if halves(pool) {
-				maxOfFour(pool, x, y, from, to)
+				eachQuads(pool, from, to, func(plane, rows int) {
+					calls[worker] = kernel.Args{Dst: at(a.Dst, plane*pool.OH*pool.OW), A: at(a.A, plane*pool.H*pool.W), M: rows,
+						N: pool.OW, SD: 4 * pool.OW, SA: 4 * pool.W}
+					run(&calls[worker])
+				})
 				return
 			}
+			x, y := floats(a.A, source), floats(a.Dst, size)
 			pool.Each(from, to, func(result, corner int) { y[result] = x[graph.FirstInWindow(pool, x, corner)] })
 		},
 	})
@@ -184,14 +227,21 @@ func maxPool(p *planner, n *graph.Node, in []ref) ref {
 
 func maxPoolGrad(p *planner, n *graph.Node, in []ref) ref {
 	dst, pool, size, results := p.result(n), n.Pooling(p.instances), p.size(n), p.size(n.In[1])
+	run, calls := p.Kernels.Run[kernel.MaxOfFourGrad], make([]kernel.Args, max(1, p.Threads))
 	p.add(operation{
 		refs: [operands]ref{dst, in[0], in[1]}, bytes: [operands]int{4 * size, 4 * size, 4 * results},
 		units: pool.Planes, cost: 8 * size,
-		loop: func(_ int, a *kernel.Args, from, to int) {
+		loop: func(worker int, a *kernel.Args, from, to int) {
 			dx, x, dy := floats(a.Dst, size), floats(a.A, size), floats(a.B, results)
-			clear(dx[from*pool.H*pool.W : to*pool.H*pool.W])
+			if !halves(pool) || pool.H != 2*pool.OH || pool.W != 2*pool.OW {
+				clear(dx[from*pool.H*pool.W : to*pool.H*pool.W])
+			}
 			if halves(pool) {
-				gradOfFour(pool, dx, x, dy, from, to)
+				eachQuads(pool, from, to, func(plane, rows int) {
+					calls[worker] = kernel.Args{Dst: at(a.Dst, plane*pool.H*pool.W), A: at(a.A, plane*pool.H*pool.W),
+						B: at(a.B, plane*pool.OH*pool.OW), M: rows, N: pool.OW, SD: 4 * pool.W, SA: 4 * pool.W, SB: 4 * pool.OW}
+					run(&calls[worker])
+				})
 				return
 			}
 			pool.Each(from, to, func(result, corner int) { dx[graph.FirstInWindow(pool, x, corner)] += dy[result] })
@@ -203,46 +253,13 @@ func maxPoolGrad(p *planner, n *graph.Node, in []ref) ref {
 // halves reports whether the windows are those of nearly all models: 2 by 2, side by side.
 func halves(p *graph.Pooling) bool { return p.Kernel == [2]int{2, 2} && p.Stride == [2]int{2, 2} }
 
-// maxOfFour computes the maxima of the windows of some planes.
-func maxOfFour(p *graph.Pooling, x, y []float32, from, to int) {
-	for row := from * p.OH; row < to*p.OH; row++ {
-		corner := (row/p.OH*p.H + row%p.OH*2) * p.W
-		top, bottom, out := x[corner:][:2*p.OW], x[corner+p.W:][:2*p.OW], y[row*p.OW:][:p.OW]
-		for i := range out {
-			out[i] = max(top[2*i], top[2*i+1], bottom[2*i], bottom[2*i+1])
-		}
+// eachQuads calls f for runs of rows of windows in some planes: all at once, unless a row of a plane is in no window.
+func eachQuads(p *graph.Pooling, from, to int, f func(plane, rows int)) {
+	if p.H == 2*p.OH {
+		f(from, (to-from)*p.OH)
+		return
 	}
-}
-
-// gradOfFour sets the gradient of each window at its first maximum, or NaN. It does not branch, because no processor
-// can predict where a maximum is.
-func gradOfFour(p *graph.Pooling, dx, x, dy []float32, from, to int) {
-	for row := from * p.OH; row < to*p.OH; row++ {
-		corner := (row/p.OH*p.H + row%p.OH*2) * p.W
-		top, bottom := x[corner:][:2*p.OW], x[corner+p.W:][:2*p.OW]
-		dTop, dBottom := dx[corner:][:2*p.OW], dx[corner+p.W:][:2*p.OW]
-		for i, d := range dy[row*p.OW:][:p.OW] {
-			a, b, c := top[2*i], top[2*i+1], bottom[2*i]
-			most := max(a, b, c, bottom[2*i+1])
-			isA := equal(a, most)
-			isB := equal(b, most) &^ isA
-			isC := equal(c, most) &^ (isA | isB)
-			bits := math.Float32bits(d)
-			dTop[2*i], dTop[2*i+1] = math.Float32frombits(bits&isA), math.Float32frombits(bits&isB)
-			dBottom[2*i] = math.Float32frombits(bits & isC)
-			dBottom[2*i+1] = math.Float32frombits(bits &^ (isA | isB | isC))
-		}
+	for plane := from; plane < to; plane++ {
+		f(plane, p.OH)
 	}
-}
-
-// equal returns all bits if v is the maximum of a window, or NaN, else none.
-func equal(v, most float32) uint32 {
-	var bit uint32
-	if v == most {
-		bit = 1
-	}
-	if v != v {
-		bit |= 1
-	}
-	return -bit
 }

@@ -11,6 +11,7 @@ type Args struct {
 	Dst, A, B, C       unsafe.Pointer
 	M, N, K            int
 	SD, SA, SB, SC, TA int
+	TD                 int
 }
 
 // elem is the size of an element in bytes.
@@ -28,20 +29,25 @@ const (
 type operand uint8
 
 const (
-	absent operand = iota
-	single         // one number
-	line           // N consecutive numbers
-	column         // M consecutive numbers
-	matrix         // M rows of N numbers
-	perRow         // M rows of one number
-	turned         // N rows of M numbers
-	left           // M rows of K numbers, which are TA bytes apart
-	right          // K rows of N numbers
+	absent    operand = iota
+	single            // one number
+	line              // N consecutive numbers
+	column            // M consecutive numbers
+	matrix            // M rows of N numbers
+	perRow            // M rows of one number
+	turned            // N rows of M numbers
+	left              // M rows of K numbers, which are TA bytes apart
+	right             // K rows of N numbers
+	blocksDst         // K blocks, which are TD bytes apart, of M rows of N numbers
+	blocksA           // K blocks, which are TA bytes apart, of M rows of N numbers
+	windows           // M rows of K rows, which are TA bytes apart, of N-K+1 numbers
+	quads             // 2M rows of 2N numbers
 )
 
 // extent returns the bytes from the first to the last element of an operand with rows that are stride bytes apart.
 func (o operand) extent(a *Args, stride int) int {
 	rows, columns, step := 1, 1, elem
+	blocks, apart := 1, 0
 	switch o {
 	case absent:
 		rows = 0
@@ -59,11 +65,19 @@ func (o operand) extent(a *Args, stride int) int {
 		rows, columns, step = a.M, a.K, a.TA
 	case right:
 		rows, columns = a.K, a.N
+	case blocksDst:
+		rows, columns, blocks, apart = a.M, a.N, a.K, a.TD
+	case blocksA:
+		rows, columns, blocks, apart = a.M, a.N, a.K, a.TA
+	case windows:
+		rows, columns, blocks, apart = a.M, a.N-a.K+1, a.K, a.TA
+	case quads:
+		rows, columns = 2*a.M, 2*a.N
 	}
-	if rows <= 0 || columns <= 0 {
+	if rows <= 0 || columns <= 0 || blocks <= 0 {
 		return 0
 	}
-	return (rows-1)*stride + (columns-1)*step + elem
+	return (blocks-1)*apart + (rows-1)*stride + (columns-1)*step + elem
 }
 
 // offset returns the bytes to the first element of an operand from row or column number at of the call on.

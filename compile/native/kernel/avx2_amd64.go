@@ -144,6 +144,18 @@ func copyRows256(args *Args)
 func transpose256(args *Args)
 
 //go:noescape
+func copyBlocks256(args *Args)
+
+//go:noescape
+func fold256(args *Args)
+
+//go:noescape
+func maxOfFour256(args *Args)
+
+//go:noescape
+func maxOfFourGrad256(args *Args)
+
+//go:noescape
 func gemm1x256(args *Args)
 
 //go:noescape
@@ -229,6 +241,10 @@ func avx2Set() *Set {
 		LogSoftmax:       logSoftmax256,
 		CopyRows:         copyRows256,
 		Transpose:        transpose256,
+		CopyBlocks:       copyBlocks256,
+		Fold:             fold256,
+		MaxOfFour:        maxOfFour256,
+		MaxOfFourGrad:    maxOfFourGrad256,
 		Gemm:             gemm256,
 	}}
 }

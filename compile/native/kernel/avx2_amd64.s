@@ -5395,6 +5395,679 @@ end381:
 	VZEROUPPER
 	RET
 
+// func copyBlocks256(args *byte)
+// Requires: AVX
+TEXT ·copyBlocks256(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end410
+	CMPQ    40(AX), $0x00
+	JLE     end410
+	CMPQ    48(AX), $0x00
+	JLE     end410
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    40(AX), BX
+	CMPQ    BX, $0x08
+	JLT     narrow411
+	JEQ     full412
+	MOVQ    BX, SI
+	ANDQ    $-8, SI
+	SHLQ    $0x02, SI
+	ANDQ    $0x07, BX
+	LEAQ    masks<>+32(SB), DI
+	MOVQ    BX, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVDQU (DI), Y0
+	MOVQ    48(AX), DI
+
+blocks413:
+	MOVQ CX, R8
+	MOVQ DX, R9
+	MOVQ 32(AX), R10
+
+row414:
+	XORQ R11, R11
+	CMPQ R11, SI
+	JGE  rest417
+
+block416:
+	VMOVUPS (R9)(R11*1), Y1
+	VMOVUPS Y1, (R8)(R11*1)
+	ADDQ    $0x00000020, R11
+	CMPQ    R11, SI
+	JLT     block416
+
+rest417:
+	TESTQ        BX, BX
+	JEQ          done415
+	VMASKMOVPS   (R9)(R11*1), Y0, Y1
+	LEAQ         (R8)(R11*1), R11
+	TESTQ        $0x00000004, BX
+	JEQ          piece418
+	VMOVUPS      X1, (R11)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R11
+
+piece418:
+	TESTQ   $0x00000002, BX
+	JEQ     piece419
+	VMOVLPS X1, (R11)
+	VPSRLDQ $0x08, X1, X1
+	ADDQ    $0x08, R11
+
+piece419:
+	TESTQ  $0x00000001, BX
+	JEQ    piece420
+	VMOVSS X1, (R11)
+
+piece420:
+done415:
+	ADDQ 56(AX), R8
+	ADDQ 64(AX), R9
+	DECQ R10
+	JNE  row414
+	ADDQ 96(AX), CX
+	ADDQ 88(AX), DX
+	DECQ DI
+	JNE  blocks413
+	JMP  end410
+
+full412:
+	MOVQ 48(AX), BX
+
+blocks421:
+	MOVQ CX, SI
+	MOVQ DX, DI
+	MOVQ 32(AX), R8
+
+row422:
+	VMOVUPS (DI), Y0
+	VMOVUPS Y0, (SI)
+	ADDQ    56(AX), SI
+	ADDQ    64(AX), DI
+	DECQ    R8
+	JNE     row422
+	ADDQ    96(AX), CX
+	ADDQ    88(AX), DX
+	DECQ    BX
+	JNE     blocks421
+	JMP     end410
+
+narrow411:
+	LEAQ    masks<>+32(SB), SI
+	MOVQ    BX, DI
+	SHLQ    $0x02, DI
+	SUBQ    DI, SI
+	VMOVDQU (SI), Y0
+	MOVQ    48(AX), SI
+
+blocks423:
+	MOVQ CX, DI
+	MOVQ DX, R8
+	MOVQ 32(AX), R9
+
+row424:
+	VMASKMOVPS   (R8), Y0, Y1
+	LEAQ         (DI), R10
+	TESTQ        $0x00000004, BX
+	JEQ          piece425
+	VMOVUPS      X1, (R10)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R10
+
+piece425:
+	TESTQ   $0x00000002, BX
+	JEQ     piece426
+	VMOVLPS X1, (R10)
+	VPSRLDQ $0x08, X1, X1
+	ADDQ    $0x08, R10
+
+piece426:
+	TESTQ  $0x00000001, BX
+	JEQ    piece427
+	VMOVSS X1, (R10)
+
+piece427:
+	ADDQ 56(AX), DI
+	ADDQ 64(AX), R8
+	DECQ R9
+	JNE  row424
+	ADDQ 96(AX), CX
+	ADDQ 88(AX), DX
+	DECQ SI
+	JNE  blocks423
+
+end410:
+	VZEROUPPER
+	RET
+
+// func fold256(args *byte)
+// Requires: AVX, AVX2, CMOV
+TEXT ·fold256(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	CMPQ         40(AX), $0x00
+	JLE          end428
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         88(AX), BX
+	SUBQ         $0x04, BX
+	MOVQ         40(AX), SI
+	XORQ         DI, DI
+	INCQ         SI
+	SUBQ         48(AX), SI
+	CMOVQLT      DI, SI
+	VMOVD        SI, X0
+	VPBROADCASTD X0, Y0
+	VMOVUPS      word_ffffffff<>+0(SB), Y1
+	VMOVUPS      columns<>+0(SB), Y2
+	MOVQ         40(AX), SI
+	MOVQ         SI, DI
+	ANDQ         $-8, DI
+	SHLQ         $0x02, DI
+	ANDQ         $0x07, SI
+	LEAQ         masks<>+32(SB), R8
+	MOVQ         SI, R9
+	SHLQ         $0x02, R9
+	SUBQ         R9, R8
+	VMOVDQU      (R8), Y3
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          rest431
+
+block430:
+	VXORPS Y3, Y3, Y3
+	MOVQ   32(AX), R10
+	LEAQ   (DX)(R8*1), R9
+	CMPQ   32(AX), $0x00
+	JLE    out432
+	CMPQ   48(AX), $0x00
+	JLE    out432
+
+row433:
+	MOVQ    R9, R11
+	VMOVUPS Y2, Y4
+	MOVQ    48(AX), R12
+
+window434:
+	VPCMPGTD   Y4, Y0, Y5
+	VPCMPGTD   Y1, Y4, Y6
+	VPAND      Y5, Y6, Y6
+	VMASKMOVPS (R11), Y6, Y5
+	VADDPS     Y5, Y3, Y3
+	VPADDD     Y1, Y4, Y4
+	ADDQ       BX, R11
+	DECQ       R12
+	JNE        window434
+	ADDQ       64(AX), R9
+	DECQ       R10
+	JNE        row433
+
+out432:
+	VMOVUPS Y3, (CX)(R8*1)
+	VPADDD  word_00000008<>+0(SB), Y2, Y2
+	ADDQ    $0x00000020, R8
+	CMPQ    R8, DI
+	JLT     block430
+
+rest431:
+	TESTQ  SI, SI
+	JEQ    done429
+	VXORPS Y3, Y3, Y3
+	MOVQ   32(AX), DI
+	LEAQ   (DX)(R8*1), DX
+	CMPQ   32(AX), $0x00
+	JLE    out435
+	CMPQ   48(AX), $0x00
+	JLE    out435
+
+row436:
+	MOVQ    DX, R9
+	VMOVUPS Y2, Y4
+	MOVQ    48(AX), R10
+
+window437:
+	VPCMPGTD   Y4, Y0, Y5
+	VPCMPGTD   Y1, Y4, Y6
+	VPAND      Y5, Y6, Y6
+	VMASKMOVPS (R9), Y6, Y5
+	VADDPS     Y5, Y3, Y3
+	VPADDD     Y1, Y4, Y4
+	ADDQ       BX, R9
+	DECQ       R10
+	JNE        window437
+	ADDQ       64(AX), DX
+	DECQ       DI
+	JNE        row436
+
+out435:
+	LEAQ         (CX)(R8*1), AX
+	TESTQ        $0x00000004, SI
+	JEQ          piece438
+	VMOVUPS      X3, (AX)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, AX
+
+piece438:
+	TESTQ   $0x00000002, SI
+	JEQ     piece439
+	VMOVLPS X3, (AX)
+	VPSRLDQ $0x08, X3, X3
+	ADDQ    $0x08, AX
+
+piece439:
+	TESTQ  $0x00000001, SI
+	JEQ    piece440
+	VMOVSS X3, (AX)
+
+piece440:
+	VPADDD word_00000008<>+0(SB), Y2, Y2
+
+done429:
+end428:
+	VZEROUPPER
+	RET
+
+DATA word_ffffffff<>+0(SB)/4, $0xffffffff
+DATA word_ffffffff<>+4(SB)/4, $0xffffffff
+DATA word_ffffffff<>+8(SB)/4, $0xffffffff
+DATA word_ffffffff<>+12(SB)/4, $0xffffffff
+DATA word_ffffffff<>+16(SB)/4, $0xffffffff
+DATA word_ffffffff<>+20(SB)/4, $0xffffffff
+DATA word_ffffffff<>+24(SB)/4, $0xffffffff
+DATA word_ffffffff<>+28(SB)/4, $0xffffffff
+GLOBL word_ffffffff<>(SB), RODATA|NOPTR, $32
+
+DATA columns<>+0(SB)/4, $0x00000000
+DATA columns<>+4(SB)/4, $0x00000001
+DATA columns<>+8(SB)/4, $0x00000002
+DATA columns<>+12(SB)/4, $0x00000003
+DATA columns<>+16(SB)/4, $0x00000004
+DATA columns<>+20(SB)/4, $0x00000005
+DATA columns<>+24(SB)/4, $0x00000006
+DATA columns<>+28(SB)/4, $0x00000007
+GLOBL columns<>(SB), RODATA|NOPTR, $32
+
+DATA word_00000008<>+0(SB)/4, $0x00000008
+DATA word_00000008<>+4(SB)/4, $0x00000008
+DATA word_00000008<>+8(SB)/4, $0x00000008
+DATA word_00000008<>+12(SB)/4, $0x00000008
+DATA word_00000008<>+16(SB)/4, $0x00000008
+DATA word_00000008<>+20(SB)/4, $0x00000008
+DATA word_00000008<>+24(SB)/4, $0x00000008
+DATA word_00000008<>+28(SB)/4, $0x00000008
+GLOBL word_00000008<>(SB), RODATA|NOPTR, $32
+
+// func maxOfFour256(args *byte)
+// Requires: AVX, AVX2, CMOV
+TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end441
+	CMPQ    40(AX), $0x00
+	JLE     end441
+	MOVQ    8(AX), CX
+	MOVQ    (AX), BX
+	MOVQ    40(AX), DX
+	MOVQ    DX, SI
+	ANDQ    $-8, SI
+	SHLQ    $0x02, SI
+	MOVQ    DX, DI
+	ANDQ    $0x07, DI
+	LEAQ    masks<>+32(SB), DX
+	MOVQ    DI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DX
+	VMOVDQU (DX), Y0
+	MOVQ    DI, DX
+	XORQ    R10, R10
+	ADDQ    DX, DX
+	MOVQ    $0x00000008, R9
+	MOVQ    DX, R8
+	SUBQ    R9, R8
+	CMOVQLT R10, R8
+	CMPQ    DX, R9
+	CMOVQGT R9, DX
+	LEAQ    masks<>+32(SB), R9
+	SHLQ    $0x02, DX
+	SUBQ    DX, R9
+	VMOVDQU (R9), Y0
+	LEAQ    masks<>+32(SB), DX
+	SHLQ    $0x02, R8
+	SUBQ    R8, DX
+	VMOVDQU (DX), Y1
+	MOVQ    64(AX), R8
+	ADDQ    R8, R8
+	MOVQ    32(AX), R9
+
+row442:
+	MOVQ CX, DX
+	ADDQ 64(AX), DX
+	XORQ R10, R10
+	CMPQ R10, SI
+	JGE  rest445
+
+block444:
+	VMOVUPS   (CX)(R10*2), Y2
+	VMOVUPS   32(CX)(R10*2), Y3
+	VSHUFPS   $0x88, Y3, Y2, Y4
+	VSHUFPS   $0xdd, Y3, Y2, Y2
+	VCMPPS    $0x16, Y4, Y2, Y3
+	VCMPPS    $0x07, Y4, Y4, Y5
+	VANDPS    Y5, Y3, Y3
+	VBLENDVPS Y3, Y2, Y4, Y2
+	VMOVUPS   (DX)(R10*2), Y3
+	VMOVUPS   32(DX)(R10*2), Y4
+	VSHUFPS   $0x88, Y4, Y3, Y5
+	VSHUFPS   $0xdd, Y4, Y3, Y3
+	VCMPPS    $0x16, Y5, Y3, Y4
+	VCMPPS    $0x07, Y5, Y5, Y6
+	VANDPS    Y6, Y4, Y4
+	VBLENDVPS Y4, Y3, Y5, Y3
+	VCMPPS    $0x16, Y2, Y3, Y4
+	VCMPPS    $0x07, Y2, Y2, Y5
+	VANDPS    Y5, Y4, Y4
+	VBLENDVPS Y4, Y3, Y2, Y2
+	VPERMPD   $0xd8, Y2, Y2
+	VMOVUPS   Y2, (BX)(R10*1)
+	ADDQ      $0x00000020, R10
+	CMPQ      R10, SI
+	JLT       block444
+
+rest445:
+	TESTQ        DI, DI
+	JEQ          done443
+	VMASKMOVPS   (CX)(R10*2), Y0, Y2
+	VMASKMOVPS   32(CX)(R10*2), Y1, Y3
+	VSHUFPS      $0x88, Y3, Y2, Y4
+	VSHUFPS      $0xdd, Y3, Y2, Y2
+	VCMPPS       $0x16, Y4, Y2, Y3
+	VCMPPS       $0x07, Y4, Y4, Y5
+	VANDPS       Y5, Y3, Y3
+	VBLENDVPS    Y3, Y2, Y4, Y2
+	VMASKMOVPS   (DX)(R10*2), Y0, Y3
+	VMASKMOVPS   32(DX)(R10*2), Y1, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VCMPPS       $0x16, Y5, Y3, Y4
+	VCMPPS       $0x07, Y5, Y5, Y6
+	VANDPS       Y6, Y4, Y4
+	VBLENDVPS    Y4, Y3, Y5, Y3
+	VCMPPS       $0x16, Y2, Y3, Y4
+	VCMPPS       $0x07, Y2, Y2, Y5
+	VANDPS       Y5, Y4, Y4
+	VBLENDVPS    Y4, Y3, Y2, Y2
+	VPERMPD      $0xd8, Y2, Y2
+	LEAQ         (BX)(R10*1), DX
+	TESTQ        $0x00000004, DI
+	JEQ          piece446
+	VMOVUPS      X2, (DX)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, DX
+
+piece446:
+	TESTQ   $0x00000002, DI
+	JEQ     piece447
+	VMOVLPS X2, (DX)
+	VPSRLDQ $0x08, X2, X2
+	ADDQ    $0x08, DX
+
+piece447:
+	TESTQ  $0x00000001, DI
+	JEQ    piece448
+	VMOVSS X2, (DX)
+
+piece448:
+done443:
+	ADDQ 56(AX), BX
+	ADDQ R8, CX
+	DECQ R9
+	JNE  row442
+
+end441:
+	VZEROUPPER
+	RET
+
+// func maxOfFourGrad256(args *byte)
+// Requires: AVX, AVX2, CMOV
+TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end449
+	CMPQ    40(AX), $0x00
+	JLE     end449
+	MOVQ    8(AX), CX
+	MOVQ    (AX), BX
+	MOVQ    16(AX), SI
+	MOVQ    40(AX), DX
+	MOVQ    DX, DI
+	ANDQ    $-8, DI
+	SHLQ    $0x02, DI
+	MOVQ    DX, R8
+	ANDQ    $0x07, R8
+	LEAQ    masks<>+32(SB), DX
+	MOVQ    R8, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, DX
+	VMOVDQU (DX), Y0
+	MOVQ    R8, R9
+	XORQ    R11, R11
+	ADDQ    R9, R9
+	MOVQ    $0x00000008, DX
+	MOVQ    R9, R10
+	SUBQ    DX, R10
+	CMOVQLT R11, R10
+	CMPQ    R9, DX
+	CMOVQGT DX, R9
+	LEAQ    masks<>+32(SB), DX
+	MOVQ    R9, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, DX
+	VMOVDQU (DX), Y1
+	LEAQ    masks<>+32(SB), DX
+	MOVQ    R10, R11
+	SHLQ    $0x02, R11
+	SUBQ    R11, DX
+	VMOVDQU (DX), Y2
+	MOVQ    56(AX), R11
+	ADDQ    R11, R11
+	MOVQ    64(AX), R12
+	ADDQ    R12, R12
+	MOVQ    32(AX), R13
+
+row450:
+	MOVQ CX, DX
+	ADDQ 64(AX), DX
+	XORQ R14, R14
+	CMPQ R14, DI
+	JGE  rest453
+
+block452:
+	VMOVUPS   (CX)(R14*2), Y3
+	VMOVUPS   32(CX)(R14*2), Y4
+	VSHUFPS   $0x88, Y4, Y3, Y5
+	VSHUFPS   $0xdd, Y4, Y3, Y3
+	VCMPPS    $0x16, Y5, Y3, Y4
+	VCMPPS    $0x07, Y5, Y5, Y6
+	VANDPS    Y6, Y4, Y4
+	VBLENDVPS Y4, Y3, Y5, Y3
+	VMOVUPS   (DX)(R14*2), Y5
+	VMOVUPS   32(DX)(R14*2), Y6
+	VSHUFPS   $0x88, Y6, Y5, Y7
+	VSHUFPS   $0xdd, Y6, Y5, Y5
+	VCMPPS    $0x16, Y7, Y5, Y6
+	VCMPPS    $0x07, Y7, Y7, Y8
+	VANDPS    Y8, Y6, Y6
+	VBLENDVPS Y6, Y5, Y7, Y5
+	VCMPPS    $0x16, Y3, Y5, Y7
+	VCMPPS    $0x07, Y3, Y3, Y8
+	VANDPS    Y8, Y7, Y7
+	VBLENDVPS Y7, Y5, Y3, Y3
+	VMOVUPS   (SI)(R14*1), Y3
+	VPERMPD   $0xd8, Y3, Y3
+	VANDPS    Y3, Y7, Y5
+	VXORPS    Y3, Y5, Y3
+	VANDPS    Y3, Y4, Y4
+	VXORPS    Y3, Y4, Y3
+	VUNPCKLPS Y4, Y3, Y7
+	VUNPCKHPS Y4, Y3, Y3
+	VMOVUPS   Y7, (BX)(R14*2)
+	VMOVUPS   Y3, 32(BX)(R14*2)
+	MOVQ      BX, R15
+	ADDQ      56(AX), R15
+	VANDPS    Y5, Y6, Y3
+	VXORPS    Y5, Y3, Y4
+	VUNPCKLPS Y3, Y4, Y5
+	VUNPCKHPS Y3, Y4, Y3
+	VMOVUPS   Y5, (R15)(R14*2)
+	VMOVUPS   Y3, 32(R15)(R14*2)
+	ADDQ      $0x00000020, R14
+	CMPQ      R14, DI
+	JLT       block452
+
+rest453:
+	TESTQ        R8, R8
+	JEQ          done451
+	VMASKMOVPS   (CX)(R14*2), Y1, Y3
+	VMASKMOVPS   32(CX)(R14*2), Y2, Y4
+	VSHUFPS      $0x88, Y4, Y3, Y5
+	VSHUFPS      $0xdd, Y4, Y3, Y3
+	VCMPPS       $0x16, Y5, Y3, Y4
+	VCMPPS       $0x07, Y5, Y5, Y6
+	VANDPS       Y6, Y4, Y4
+	VBLENDVPS    Y4, Y3, Y5, Y3
+	VMASKMOVPS   (DX)(R14*2), Y1, Y5
+	VMASKMOVPS   32(DX)(R14*2), Y2, Y6
+	VSHUFPS      $0x88, Y6, Y5, Y7
+	VSHUFPS      $0xdd, Y6, Y5, Y5
+	VCMPPS       $0x16, Y7, Y5, Y6
+	VCMPPS       $0x07, Y7, Y7, Y8
+	VANDPS       Y8, Y6, Y6
+	VBLENDVPS    Y6, Y5, Y7, Y5
+	VCMPPS       $0x16, Y3, Y5, Y7
+	VCMPPS       $0x07, Y3, Y3, Y8
+	VANDPS       Y8, Y7, Y7
+	VBLENDVPS    Y7, Y5, Y3, Y3
+	VMASKMOVPS   (SI)(R14*1), Y0, Y3
+	VPERMPD      $0xd8, Y3, Y3
+	VANDPS       Y3, Y7, Y5
+	VXORPS       Y3, Y5, Y3
+	VANDPS       Y3, Y4, Y4
+	VXORPS       Y3, Y4, Y3
+	VUNPCKLPS    Y4, Y3, Y7
+	VUNPCKHPS    Y4, Y3, Y3
+	CMPQ         R9, $0x08
+	JLT          part454
+	VMOVUPS      Y7, (BX)(R14*2)
+	LEAQ         32(BX)(R14*2), DX
+	TESTQ        $0x00000004, R10
+	JEQ          piece456
+	VMOVUPS      X3, (DX)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, DX
+
+piece456:
+	TESTQ   $0x00000002, R10
+	JEQ     piece457
+	VMOVLPS X3, (DX)
+	VPSRLDQ $0x08, X3, X3
+	ADDQ    $0x08, DX
+
+piece457:
+	TESTQ  $0x00000001, R10
+	JEQ    piece458
+	VMOVSS X3, (DX)
+
+piece458:
+	JMP stored455
+
+part454:
+	LEAQ         (BX)(R14*2), DX
+	TESTQ        $0x00000004, R9
+	JEQ          piece459
+	VMOVUPS      X7, (DX)
+	VEXTRACTF128 $0x01, Y7, X7
+	ADDQ         $0x10, DX
+
+piece459:
+	TESTQ   $0x00000002, R9
+	JEQ     piece460
+	VMOVLPS X7, (DX)
+	VPSRLDQ $0x08, X7, X7
+	ADDQ    $0x08, DX
+
+piece460:
+	TESTQ  $0x00000001, R9
+	JEQ    piece461
+	VMOVSS X7, (DX)
+
+piece461:
+stored455:
+	MOVQ         BX, DX
+	ADDQ         56(AX), DX
+	VANDPS       Y5, Y6, Y3
+	VXORPS       Y5, Y3, Y4
+	VUNPCKLPS    Y3, Y4, Y5
+	VUNPCKHPS    Y3, Y4, Y3
+	CMPQ         R9, $0x08
+	JLT          part462
+	VMOVUPS      Y5, (DX)(R14*2)
+	LEAQ         32(DX)(R14*2), DX
+	TESTQ        $0x00000004, R10
+	JEQ          piece464
+	VMOVUPS      X3, (DX)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, DX
+
+piece464:
+	TESTQ   $0x00000002, R10
+	JEQ     piece465
+	VMOVLPS X3, (DX)
+	VPSRLDQ $0x08, X3, X3
+	ADDQ    $0x08, DX
+
+piece465:
+	TESTQ  $0x00000001, R10
+	JEQ    piece466
+	VMOVSS X3, (DX)
+
+piece466:
+	JMP stored463
+
+part462:
+	LEAQ         (DX)(R14*2), DX
+	TESTQ        $0x00000004, R9
+	JEQ          piece467
+	VMOVUPS      X5, (DX)
+	VEXTRACTF128 $0x01, Y5, X5
+	ADDQ         $0x10, DX
+
+piece467:
+	TESTQ   $0x00000002, R9
+	JEQ     piece468
+	VMOVLPS X5, (DX)
+	VPSRLDQ $0x08, X5, X5
+	ADDQ    $0x08, DX
+
+piece468:
+	TESTQ  $0x00000001, R9
+	JEQ    piece469
+	VMOVSS X5, (DX)
+
+piece469:
+stored463:
+done451:
+	ADDQ R11, BX
+	ADDQ 72(AX), SI
+	ADDQ R12, CX
+	DECQ R13
+	JNE  row450
+
+end449:
+	VZEROUPPER
+	RET
+
 // func gemm1x256(args *byte)
 // Requires: AVX, FMA3
 TEXT ·gemm1x256(SB), NOSPLIT, $0-8
@@ -5407,11 +6080,11 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile411:
+tile471:
 	CMPQ    SI, $0x00000040
-	JLT     next412
+	JLT     next472
 	TESTQ   BX, BX
-	JEQ     zeros414
+	JEQ     zeros474
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
@@ -5421,9 +6094,9 @@ tile411:
 	VMOVUPS 160(R9), Y5
 	VMOVUPS 192(R9), Y6
 	VMOVUPS 224(R9), Y7
-	JMP     ready415
+	JMP     ready475
 
-zeros414:
+zeros474:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5433,14 +6106,14 @@ zeros414:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready415:
+ready475:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed417
+	JLE   summed477
 
-k416:
+k476:
 	VBROADCASTSS (R9), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -5453,9 +6126,9 @@ k416:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k416
+	JNE          k476
 
-summed417:
+summed477:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -5468,64 +6141,64 @@ summed417:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same413
+	JEQ     same473
 	ADDQ    $0x00000100, BX
 
-same413:
+same473:
 	SUBQ $0x00000040, SI
-	JMP  tile411
+	JMP  tile471
 
-next412:
-tile418:
+next472:
+tile478:
 	CMPQ    SI, $0x00000010
-	JLT     next419
+	JLT     next479
 	TESTQ   BX, BX
-	JEQ     zeros421
+	JEQ     zeros481
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready422
+	JMP     ready482
 
-zeros421:
+zeros481:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready422:
+ready482:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed424
+	JLE   summed484
 
-k423:
+k483:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k423
+	JNE          k483
 
-summed424:
+summed484:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same420
+	JEQ     same480
 	ADDQ    $0x00000040, BX
 
-same420:
+same480:
 	SUBQ $0x00000010, SI
-	JMP  tile418
+	JMP  tile478
 
-next419:
+next479:
 	TESTQ      SI, SI
-	JLE        end410
+	JLE        end470
 	CMPQ       SI, $0x08
-	JEQ        one425
-	JLT        part426
+	JEQ        one485
+	JLT        part486
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
@@ -5533,22 +6206,22 @@ next419:
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros427
+	JEQ        zeros487
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
-	JMP        ready428
+	JMP        ready488
 
-zeros427:
+zeros487:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready428:
+ready488:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed430
+	JLE   summed490
 
-k429:
+k489:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
@@ -5557,112 +6230,112 @@ k429:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k429
+	JNE          k489
 
-summed430:
+summed490:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece431
+	JEQ          piece491
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece431:
+piece491:
 	TESTQ   $0x00000002, SI
-	JEQ     piece432
+	JEQ     piece492
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece432:
+piece492:
 	TESTQ  $0x00000001, SI
-	JEQ    piece433
+	JEQ    piece493
 	VMOVSS X2, (AX)
 
-piece433:
-	JMP end410
+piece493:
+	JMP end470
 
-one425:
+one485:
 	TESTQ   BX, BX
-	JEQ     zeros434
+	JEQ     zeros494
 	VMOVUPS (BX), Y0
-	JMP     ready435
+	JMP     ready495
 
-zeros434:
+zeros494:
 	VXORPS Y0, Y0, Y0
 
-ready435:
+ready495:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed437
+	JLE   summed497
 
-k436:
+k496:
 	VBROADCASTSS (BX), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k436
+	JNE          k496
 
-summed437:
+summed497:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
-	JMP     end410
+	JMP     end470
 
-part426:
+part486:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros438
+	JEQ        zeros498
 	VMASKMOVPS (BX), Y0, Y1
-	JMP        ready439
+	JMP        ready499
 
-zeros438:
+zeros498:
 	VXORPS Y1, Y1, Y1
 
-ready439:
+ready499:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed441
+	JLE   summed501
 
-k440:
+k500:
 	VMASKMOVPS   (DX), Y0, Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k440
+	JNE          k500
 
-summed441:
+summed501:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece442
+	JEQ          piece502
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece442:
+piece502:
 	TESTQ   $0x00000002, SI
-	JEQ     piece443
+	JEQ     piece503
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece443:
+piece503:
 	TESTQ  $0x00000001, SI
-	JEQ    piece444
+	JEQ    piece504
 	VMOVSS X1, (AX)
 
-piece444:
-end410:
+piece504:
+end470:
 	VZEROUPPER
 	RET
 
@@ -5678,11 +6351,11 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile446:
+tile506:
 	CMPQ    SI, $0x00000020
-	JLT     next447
+	JLT     next507
 	TESTQ   BX, BX
-	JEQ     zeros449
+	JEQ     zeros509
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -5693,9 +6366,9 @@ tile446:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready450
+	JMP     ready510
 
-zeros449:
+zeros509:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -5705,14 +6378,14 @@ zeros449:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready450:
+ready510:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed452
+	JLE   summed512
 
-k451:
+k511:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -5730,9 +6403,9 @@ k451:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k451
+	JNE          k511
 
-summed452:
+summed512:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -5746,41 +6419,41 @@ summed452:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same448
+	JEQ     same508
 	ADDQ    $0x00000080, BX
 
-same448:
+same508:
 	SUBQ $0x00000020, SI
-	JMP  tile446
+	JMP  tile506
 
-next447:
-tile453:
+next507:
+tile513:
 	CMPQ    SI, $0x00000010
-	JLT     next454
+	JLT     next514
 	TESTQ   BX, BX
-	JEQ     zeros456
+	JEQ     zeros516
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready457
+	JMP     ready517
 
-zeros456:
+zeros516:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready457:
+ready517:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed459
+	JLE   summed519
 
-k458:
+k518:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -5792,9 +6465,9 @@ k458:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k458
+	JNE          k518
 
-summed459:
+summed519:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -5804,19 +6477,19 @@ summed459:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same455
+	JEQ     same515
 	ADDQ    $0x00000040, BX
 
-same455:
+same515:
 	SUBQ $0x00000010, SI
-	JMP  tile453
+	JMP  tile513
 
-next454:
+next514:
 	TESTQ      SI, SI
-	JLE        end445
+	JLE        end505
 	CMPQ       SI, $0x08
-	JEQ        one460
-	JLT        part461
+	JEQ        one520
+	JLT        part521
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -5824,27 +6497,27 @@ next454:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros462
+	JEQ        zeros522
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y3
 	VMASKMOVPS 32(BX), Y0, Y4
-	JMP        ready463
+	JMP        ready523
 
-zeros462:
+zeros522:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready463:
+ready523:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed465
+	JLE   summed525
 
-k464:
+k524:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
@@ -5856,16 +6529,16 @@ k464:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k464
+	JNE          k524
 
-summed465:
+summed525:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece466
+	JEQ          piece526
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -5874,9 +6547,9 @@ summed465:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece466:
+piece526:
 	TESTQ   $0x00000002, SI
-	JEQ     piece467
+	JEQ     piece527
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -5885,36 +6558,36 @@ piece466:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece467:
+piece527:
 	TESTQ  $0x00000001, SI
-	JEQ    piece468
+	JEQ    piece528
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece468:
-	JMP end445
+piece528:
+	JMP end505
 
-one460:
+one520:
 	TESTQ   BX, BX
-	JEQ     zeros469
+	JEQ     zeros529
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
-	JMP     ready470
+	JMP     ready530
 
-zeros469:
+zeros529:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready470:
+ready530:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed472
+	JLE   summed532
 
-k471:
+k531:
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -5923,38 +6596,38 @@ k471:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k471
+	JNE          k531
 
-summed472:
+summed532:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end445
+	JMP     end505
 
-part461:
+part521:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros473
+	JEQ        zeros533
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
-	JMP        ready474
+	JMP        ready534
 
-zeros473:
+zeros533:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready474:
+ready534:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed476
+	JLE   summed536
 
-k475:
+k535:
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -5963,11 +6636,11 @@ k475:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k475
+	JNE          k535
 
-summed476:
+summed536:
 	TESTQ        $0x00000004, SI
-	JEQ          piece477
+	JEQ          piece537
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -5976,9 +6649,9 @@ summed476:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece477:
+piece537:
 	TESTQ   $0x00000002, SI
-	JEQ     piece478
+	JEQ     piece538
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -5987,15 +6660,15 @@ piece477:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece478:
+piece538:
 	TESTQ  $0x00000001, SI
-	JEQ    piece479
+	JEQ    piece539
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece479:
-end445:
+piece539:
+end505:
 	VZEROUPPER
 	RET
 
@@ -6011,11 +6684,11 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile481:
+tile541:
 	CMPQ    SI, $0x00000018
-	JLT     next482
+	JLT     next542
 	TESTQ   BX, BX
-	JEQ     zeros484
+	JEQ     zeros544
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -6028,9 +6701,9 @@ tile481:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready485
+	JMP     ready545
 
-zeros484:
+zeros544:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6041,14 +6714,14 @@ zeros484:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready485:
+ready545:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed487
+	JLE   summed547
 
-k486:
+k546:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -6067,9 +6740,9 @@ k486:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k486
+	JNE          k546
 
-summed487:
+summed547:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -6085,19 +6758,19 @@ summed487:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same483
+	JEQ     same543
 	ADDQ    $0x00000060, BX
 
-same483:
+same543:
 	SUBQ $0x00000018, SI
-	JMP  tile481
+	JMP  tile541
 
-next482:
-tile488:
+next542:
+tile548:
 	CMPQ    SI, $0x00000010
-	JLT     next489
+	JLT     next549
 	TESTQ   BX, BX
-	JEQ     zeros491
+	JEQ     zeros551
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -6107,9 +6780,9 @@ tile488:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready492
+	JMP     ready552
 
-zeros491:
+zeros551:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6117,14 +6790,14 @@ zeros491:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready492:
+ready552:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed494
+	JLE   summed554
 
-k493:
+k553:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -6139,9 +6812,9 @@ k493:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k493
+	JNE          k553
 
-summed494:
+summed554:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -6154,19 +6827,19 @@ summed494:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same490
+	JEQ     same550
 	ADDQ    $0x00000040, BX
 
-same490:
+same550:
 	SUBQ $0x00000010, SI
-	JMP  tile488
+	JMP  tile548
 
-next489:
+next549:
 	TESTQ      SI, SI
-	JLE        end480
+	JLE        end540
 	CMPQ       SI, $0x08
-	JEQ        one495
-	JLT        part496
+	JEQ        one555
+	JLT        part556
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -6174,7 +6847,7 @@ next489:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros497
+	JEQ        zeros557
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -6183,9 +6856,9 @@ next489:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y5
 	VMASKMOVPS 32(BX), Y0, Y6
-	JMP        ready498
+	JMP        ready558
 
-zeros497:
+zeros557:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6193,13 +6866,13 @@ zeros497:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready498:
+ready558:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed500
+	JLE   summed560
 
-k499:
+k559:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (BX), Y9
@@ -6214,9 +6887,9 @@ k499:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k499
+	JNE          k559
 
-summed500:
+summed560:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -6225,7 +6898,7 @@ summed500:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece501
+	JEQ          piece561
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -6237,9 +6910,9 @@ summed500:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece501:
+piece561:
 	TESTQ   $0x00000002, SI
-	JEQ     piece502
+	JEQ     piece562
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -6251,9 +6924,9 @@ piece501:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece502:
+piece562:
 	TESTQ  $0x00000001, SI
-	JEQ    piece503
+	JEQ    piece563
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -6261,31 +6934,31 @@ piece502:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece503:
-	JMP end480
+piece563:
+	JMP end540
 
-one495:
+one555:
 	TESTQ   BX, BX
-	JEQ     zeros504
+	JEQ     zeros564
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y2
-	JMP     ready505
+	JMP     ready565
 
-zeros504:
+zeros564:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready505:
+ready565:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed507
+	JLE   summed567
 
-k506:
+k566:
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -6296,43 +6969,43 @@ k506:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k506
+	JNE          k566
 
-summed507:
+summed567:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end480
+	JMP     end540
 
-part496:
+part556:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros508
+	JEQ        zeros568
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y3
-	JMP        ready509
+	JMP        ready569
 
-zeros508:
+zeros568:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready509:
+ready569:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed511
+	JLE   summed571
 
-k510:
+k570:
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -6343,11 +7016,11 @@ k510:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k510
+	JNE          k570
 
-summed511:
+summed571:
 	TESTQ        $0x00000004, SI
-	JEQ          piece512
+	JEQ          piece572
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -6359,9 +7032,9 @@ summed511:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece512:
+piece572:
 	TESTQ   $0x00000002, SI
-	JEQ     piece513
+	JEQ     piece573
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -6373,17 +7046,17 @@ piece512:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece513:
+piece573:
 	TESTQ  $0x00000001, SI
-	JEQ    piece514
+	JEQ    piece574
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece514:
-end480:
+piece574:
+end540:
 	VZEROUPPER
 	RET
 
@@ -6400,11 +7073,11 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile516:
+tile576:
 	CMPQ    SI, $0x00000010
-	JLT     next517
+	JLT     next577
 	TESTQ   BX, BX
-	JEQ     zeros519
+	JEQ     zeros579
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -6417,9 +7090,9 @@ tile516:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready520
+	JMP     ready580
 
-zeros519:
+zeros579:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6429,14 +7102,14 @@ zeros519:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready520:
+ready580:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed522
+	JLE   summed582
 
-k521:
+k581:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -6454,9 +7127,9 @@ k521:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k521
+	JNE          k581
 
-summed522:
+summed582:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -6472,19 +7145,19 @@ summed522:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same518
+	JEQ     same578
 	ADDQ    $0x00000040, BX
 
-same518:
+same578:
 	SUBQ $0x00000010, SI
-	JMP  tile516
+	JMP  tile576
 
-next517:
+next577:
 	TESTQ      SI, SI
-	JLE        end515
+	JLE        end575
 	CMPQ       SI, $0x08
-	JEQ        one523
-	JLT        part524
+	JEQ        one583
+	JLT        part584
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -6492,7 +7165,7 @@ next517:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros525
+	JEQ        zeros585
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -6504,9 +7177,9 @@ next517:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y7
 	VMASKMOVPS 32(BX), Y0, Y8
-	JMP        ready526
+	JMP        ready586
 
-zeros525:
+zeros585:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6516,13 +7189,13 @@ zeros525:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready526:
+ready586:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed528
+	JLE   summed588
 
-k527:
+k587:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (BX), Y11
@@ -6540,9 +7213,9 @@ k527:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k527
+	JNE          k587
 
-summed528:
+summed588:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -6553,7 +7226,7 @@ summed528:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece529
+	JEQ          piece589
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -6568,9 +7241,9 @@ summed528:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece529:
+piece589:
 	TESTQ   $0x00000002, SI
-	JEQ     piece530
+	JEQ     piece590
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -6585,9 +7258,9 @@ piece529:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece530:
+piece590:
 	TESTQ  $0x00000001, SI
-	JEQ    piece531
+	JEQ    piece591
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -6597,12 +7270,12 @@ piece530:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece531:
-	JMP end515
+piece591:
+	JMP end575
 
-one523:
+one583:
 	TESTQ   BX, BX
-	JEQ     zeros532
+	JEQ     zeros592
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -6610,21 +7283,21 @@ one523:
 	VMOVUPS (BX), Y2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y3
-	JMP     ready533
+	JMP     ready593
 
-zeros532:
+zeros592:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready533:
+ready593:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed535
+	JLE   summed595
 
-k534:
+k594:
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -6637,9 +7310,9 @@ k534:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k534
+	JNE          k594
 
-summed535:
+summed595:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -6647,16 +7320,16 @@ summed535:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end515
+	JMP     end575
 
-part524:
+part584:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros536
+	JEQ        zeros596
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -6664,21 +7337,21 @@ part524:
 	VMASKMOVPS (BX), Y0, Y3
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y4
-	JMP        ready537
+	JMP        ready597
 
-zeros536:
+zeros596:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready537:
+ready597:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed539
+	JLE   summed599
 
-k538:
+k598:
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -6691,11 +7364,11 @@ k538:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k538
+	JNE          k598
 
-summed539:
+summed599:
 	TESTQ        $0x00000004, SI
-	JEQ          piece540
+	JEQ          piece600
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -6710,9 +7383,9 @@ summed539:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece540:
+piece600:
 	TESTQ   $0x00000002, SI
-	JEQ     piece541
+	JEQ     piece601
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -6727,9 +7400,9 @@ piece540:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece541:
+piece601:
 	TESTQ  $0x00000001, SI
-	JEQ    piece542
+	JEQ    piece602
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -6738,8 +7411,8 @@ piece541:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece542:
-end515:
+piece602:
+end575:
 	VZEROUPPER
 	RET
 
@@ -6756,11 +7429,11 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile544:
+tile604:
 	CMPQ    SI, $0x00000010
-	JLT     next545
+	JLT     next605
 	TESTQ   BX, BX
-	JEQ     zeros547
+	JEQ     zeros607
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -6776,9 +7449,9 @@ tile544:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready548
+	JMP     ready608
 
-zeros547:
+zeros607:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6790,14 +7463,14 @@ zeros547:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready548:
+ready608:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed550
+	JLE   summed610
 
-k549:
+k609:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -6818,9 +7491,9 @@ k549:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k549
+	JNE          k609
 
-summed550:
+summed610:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -6839,19 +7512,19 @@ summed550:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same546
+	JEQ     same606
 	ADDQ    $0x00000040, BX
 
-same546:
+same606:
 	SUBQ $0x00000010, SI
-	JMP  tile544
+	JMP  tile604
 
-next545:
+next605:
 	TESTQ      SI, SI
-	JLE        end543
+	JLE        end603
 	CMPQ       SI, $0x08
-	JEQ        one551
-	JLT        part552
+	JEQ        one611
+	JLT        part612
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -6859,7 +7532,7 @@ next545:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros553
+	JEQ        zeros613
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -6874,9 +7547,9 @@ next545:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS 32(BX), Y0, Y10
-	JMP        ready554
+	JMP        ready614
 
-zeros553:
+zeros613:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6888,13 +7561,13 @@ zeros553:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready554:
+ready614:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed556
+	JLE   summed616
 
-k555:
+k615:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (BX), Y13
@@ -6915,9 +7588,9 @@ k555:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k555
+	JNE          k615
 
-summed556:
+summed616:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -6930,7 +7603,7 @@ summed556:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece557
+	JEQ          piece617
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -6948,9 +7621,9 @@ summed556:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece557:
+piece617:
 	TESTQ   $0x00000002, SI
-	JEQ     piece558
+	JEQ     piece618
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -6968,9 +7641,9 @@ piece557:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece558:
+piece618:
 	TESTQ  $0x00000001, SI
-	JEQ    piece559
+	JEQ    piece619
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -6982,12 +7655,12 @@ piece558:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece559:
-	JMP end543
+piece619:
+	JMP end603
 
-one551:
+one611:
 	TESTQ   BX, BX
-	JEQ     zeros560
+	JEQ     zeros620
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -6997,22 +7670,22 @@ one551:
 	VMOVUPS (BX), Y3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y4
-	JMP     ready561
+	JMP     ready621
 
-zeros560:
+zeros620:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready561:
+ready621:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed563
+	JLE   summed623
 
-k562:
+k622:
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -7027,9 +7700,9 @@ k562:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k562
+	JNE          k622
 
-summed563:
+summed623:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -7039,16 +7712,16 @@ summed563:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end543
+	JMP     end603
 
-part552:
+part612:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros564
+	JEQ        zeros624
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -7058,22 +7731,22 @@ part552:
 	VMASKMOVPS (BX), Y0, Y4
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y5
-	JMP        ready565
+	JMP        ready625
 
-zeros564:
+zeros624:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready565:
+ready625:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed567
+	JLE   summed627
 
-k566:
+k626:
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -7088,11 +7761,11 @@ k566:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k566
+	JNE          k626
 
-summed567:
+summed627:
 	TESTQ        $0x00000004, SI
-	JEQ          piece568
+	JEQ          piece628
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7110,9 +7783,9 @@ summed567:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece568:
+piece628:
 	TESTQ   $0x00000002, SI
-	JEQ     piece569
+	JEQ     piece629
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7130,9 +7803,9 @@ piece568:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece569:
+piece629:
 	TESTQ  $0x00000001, SI
-	JEQ    piece570
+	JEQ    piece630
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -7143,8 +7816,8 @@ piece569:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece570:
-end543:
+piece630:
+end603:
 	VZEROUPPER
 	RET
 
@@ -7162,11 +7835,11 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile572:
+tile632:
 	CMPQ    SI, $0x00000010
-	JLT     next573
+	JLT     next633
 	TESTQ   BX, BX
-	JEQ     zeros575
+	JEQ     zeros635
 	MOVQ    BX, R12
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
@@ -7185,9 +7858,9 @@ tile572:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready576
+	JMP     ready636
 
-zeros575:
+zeros635:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7201,14 +7874,14 @@ zeros575:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready576:
+ready636:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed578
+	JLE   summed638
 
-k577:
+k637:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -7232,9 +7905,9 @@ k577:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k577
+	JNE          k637
 
-summed578:
+summed638:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -7256,19 +7929,19 @@ summed578:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same574
+	JEQ     same634
 	ADDQ    $0x00000040, BX
 
-same574:
+same634:
 	SUBQ $0x00000010, SI
-	JMP  tile572
+	JMP  tile632
 
-next573:
+next633:
 	TESTQ      SI, SI
-	JLE        end571
+	JLE        end631
 	CMPQ       SI, $0x08
-	JEQ        one579
-	JLT        part580
+	JEQ        one639
+	JLT        part640
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
@@ -7276,7 +7949,7 @@ next573:
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros581
+	JEQ        zeros641
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -7294,9 +7967,9 @@ next573:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y11
 	VMASKMOVPS 32(BX), Y0, Y12
-	JMP        ready582
+	JMP        ready642
 
-zeros581:
+zeros641:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7310,13 +7983,13 @@ zeros581:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready582:
+ready642:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed584
+	JLE   summed644
 
-k583:
+k643:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (BX), Y15
@@ -7340,9 +8013,9 @@ k583:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k583
+	JNE          k643
 
-summed584:
+summed644:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -7357,7 +8030,7 @@ summed584:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece585
+	JEQ          piece645
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7378,9 +8051,9 @@ summed584:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece585:
+piece645:
 	TESTQ   $0x00000002, SI
-	JEQ     piece586
+	JEQ     piece646
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7401,9 +8074,9 @@ piece585:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece586:
+piece646:
 	TESTQ  $0x00000001, SI
-	JEQ    piece587
+	JEQ    piece647
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -7417,12 +8090,12 @@ piece586:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece587:
-	JMP end571
+piece647:
+	JMP end631
 
-one579:
+one639:
 	TESTQ   BX, BX
-	JEQ     zeros588
+	JEQ     zeros648
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -7434,9 +8107,9 @@ one579:
 	VMOVUPS (BX), Y4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y5
-	JMP     ready589
+	JMP     ready649
 
-zeros588:
+zeros648:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7444,13 +8117,13 @@ zeros588:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready589:
+ready649:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed591
+	JLE   summed651
 
-k590:
+k650:
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -7467,9 +8140,9 @@ k590:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k590
+	JNE          k650
 
-summed591:
+summed651:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -7481,16 +8154,16 @@ summed591:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end571
+	JMP     end631
 
-part580:
+part640:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros592
+	JEQ        zeros652
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -7502,9 +8175,9 @@ part580:
 	VMASKMOVPS (BX), Y0, Y5
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y6
-	JMP        ready593
+	JMP        ready653
 
-zeros592:
+zeros652:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7512,13 +8185,13 @@ zeros592:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready593:
+ready653:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed595
+	JLE   summed655
 
-k594:
+k654:
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -7535,11 +8208,11 @@ k594:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k594
+	JNE          k654
 
-summed595:
+summed655:
 	TESTQ        $0x00000004, SI
-	JEQ          piece596
+	JEQ          piece656
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7560,9 +8233,9 @@ summed595:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece596:
+piece656:
 	TESTQ   $0x00000002, SI
-	JEQ     piece597
+	JEQ     piece657
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7583,9 +8256,9 @@ piece596:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece597:
+piece657:
 	TESTQ  $0x00000001, SI
-	JEQ    piece598
+	JEQ    piece658
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -7598,7 +8271,7 @@ piece597:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece598:
-end571:
+piece658:
+end631:
 	VZEROUPPER
 	RET

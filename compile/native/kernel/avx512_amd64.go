@@ -144,6 +144,18 @@ func copyRows512(args *Args)
 func transpose512(args *Args)
 
 //go:noescape
+func copyBlocks512(args *Args)
+
+//go:noescape
+func fold512(args *Args)
+
+//go:noescape
+func maxOfFour512(args *Args)
+
+//go:noescape
+func maxOfFourGrad512(args *Args)
+
+//go:noescape
 func gemm1x512(args *Args)
 
 //go:noescape
@@ -259,6 +271,10 @@ func avx512Set() *Set {
 		LogSoftmax:       logSoftmax512,
 		CopyRows:         copyRows512,
 		Transpose:        transpose512,
+		CopyBlocks:       copyBlocks512,
+		Fold:             fold512,
+		MaxOfFour:        maxOfFour512,
+		MaxOfFourGrad:    maxOfFourGrad512,
 		Gemm:             gemm512,
 	}}
 }

@@ -3429,6 +3429,526 @@ end237:
 	VZEROUPPER
 	RET
 
+// func copyBlocks512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	CMPQ  32(AX), $0x00
+	JLE   end241
+	CMPQ  40(AX), $0x00
+	JLE   end241
+	CMPQ  48(AX), $0x00
+	JLE   end241
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  40(AX), BX
+	CMPQ  BX, $0x10
+	JLT   narrow242
+	JEQ   full243
+	MOVQ  BX, SI
+	ANDQ  $-16, SI
+	SHLQ  $0x02, SI
+	ANDQ  $0x0f, BX
+	MOVQ  $0x00000001, DI
+	SHLXQ BX, DI, DI
+	DECQ  DI
+	KMOVW DI, K1
+	MOVQ  48(AX), DI
+
+blocks244:
+	MOVQ CX, R8
+	MOVQ DX, R9
+	MOVQ 32(AX), R10
+
+row245:
+	XORQ R11, R11
+	CMPQ R11, SI
+	JGE  rest248
+
+block247:
+	VMOVUPS (R9)(R11*1), Z0
+	VMOVUPS Z0, (R8)(R11*1)
+	ADDQ    $0x00000040, R11
+	CMPQ    R11, SI
+	JLT     block247
+
+rest248:
+	TESTQ     BX, BX
+	JEQ       done246
+	VMOVUPS.Z (R9)(R11*1), K1, Z0
+	VMOVUPS   Z0, K1, (R8)(R11*1)
+
+done246:
+	ADDQ 56(AX), R8
+	ADDQ 64(AX), R9
+	DECQ R10
+	JNE  row245
+	ADDQ 96(AX), CX
+	ADDQ 88(AX), DX
+	DECQ DI
+	JNE  blocks244
+	JMP  end241
+
+full243:
+	MOVQ 48(AX), BX
+
+blocks249:
+	MOVQ CX, SI
+	MOVQ DX, DI
+	MOVQ 32(AX), R8
+
+row250:
+	VMOVUPS (DI), Z0
+	VMOVUPS Z0, (SI)
+	ADDQ    56(AX), SI
+	ADDQ    64(AX), DI
+	DECQ    R8
+	JNE     row250
+	ADDQ    96(AX), CX
+	ADDQ    88(AX), DX
+	DECQ    BX
+	JNE     blocks249
+	JMP     end241
+
+narrow242:
+	MOVQ  $0x00000001, SI
+	SHLXQ BX, SI, SI
+	DECQ  SI
+	KMOVW SI, K1
+	MOVQ  48(AX), BX
+
+blocks251:
+	MOVQ CX, SI
+	MOVQ DX, DI
+	MOVQ 32(AX), R8
+
+row252:
+	VMOVUPS.Z (DI), K1, Z0
+	VMOVUPS   Z0, K1, (SI)
+	ADDQ      56(AX), SI
+	ADDQ      64(AX), DI
+	DECQ      R8
+	JNE       row252
+	ADDQ      96(AX), CX
+	ADDQ      88(AX), DX
+	DECQ      BX
+	JNE       blocks251
+
+end241:
+	VZEROUPPER
+	RET
+
+// func fold512(args *byte)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·fold512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	CMPQ         40(AX), $0x00
+	JLE          end253
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         88(AX), BX
+	SUBQ         $0x04, BX
+	MOVQ         40(AX), SI
+	XORQ         DI, DI
+	INCQ         SI
+	SUBQ         48(AX), SI
+	CMOVQLT      DI, SI
+	VPBROADCASTD SI, Z0
+	VBROADCASTSS word_ffffffff<>+0(SB), Z1
+	VMOVUPS      columns<>+0(SB), Z2
+	MOVQ         40(AX), SI
+	MOVQ         SI, DI
+	ANDQ         $-16, DI
+	SHLQ         $0x02, DI
+	ANDQ         $0x0f, SI
+	MOVQ         $0x00000001, R8
+	SHLXQ        SI, R8, R8
+	DECQ         R8
+	KMOVW        R8, K1
+	XORQ         R8, R8
+	CMPQ         R8, DI
+	JGE          rest256
+
+block255:
+	VPXORD Z3, Z3, Z3
+	MOVQ   32(AX), R10
+	LEAQ   (DX)(R8*1), R9
+	CMPQ   32(AX), $0x00
+	JLE    out257
+	CMPQ   48(AX), $0x00
+	JLE    out257
+
+row258:
+	MOVQ    R9, R11
+	VMOVUPS Z2, Z4
+	MOVQ    48(AX), R12
+
+window259:
+	VPCMPUD   $0x01, Z0, Z4, K2
+	VMOVUPS.Z (R11), K2, Z5
+	VADDPS    Z5, Z3, Z3
+	VPADDD    Z1, Z4, Z4
+	ADDQ      BX, R11
+	DECQ      R12
+	JNE       window259
+	ADDQ      64(AX), R9
+	DECQ      R10
+	JNE       row258
+
+out257:
+	VMOVUPS     Z3, (CX)(R8*1)
+	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
+	ADDQ        $0x00000040, R8
+	CMPQ        R8, DI
+	JLT         block255
+
+rest256:
+	TESTQ  SI, SI
+	JEQ    done254
+	VPXORD Z3, Z3, Z3
+	MOVQ   32(AX), SI
+	LEAQ   (DX)(R8*1), DX
+	CMPQ   32(AX), $0x00
+	JLE    out260
+	CMPQ   48(AX), $0x00
+	JLE    out260
+
+row261:
+	MOVQ    DX, DI
+	VMOVUPS Z2, Z4
+	MOVQ    48(AX), R9
+
+window262:
+	VPCMPUD   $0x01, Z0, Z4, K2
+	VMOVUPS.Z (DI), K2, Z5
+	VADDPS    Z5, Z3, Z3
+	VPADDD    Z1, Z4, Z4
+	ADDQ      BX, DI
+	DECQ      R9
+	JNE       window262
+	ADDQ      64(AX), DX
+	DECQ      SI
+	JNE       row261
+
+out260:
+	VMOVUPS     Z3, K1, (CX)(R8*1)
+	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
+
+done254:
+end253:
+	VZEROUPPER
+	RET
+
+DATA word_ffffffff<>+0(SB)/4, $0xffffffff
+GLOBL word_ffffffff<>(SB), RODATA|NOPTR, $4
+
+DATA columns<>+0(SB)/4, $0x00000000
+DATA columns<>+4(SB)/4, $0x00000001
+DATA columns<>+8(SB)/4, $0x00000002
+DATA columns<>+12(SB)/4, $0x00000003
+DATA columns<>+16(SB)/4, $0x00000004
+DATA columns<>+20(SB)/4, $0x00000005
+DATA columns<>+24(SB)/4, $0x00000006
+DATA columns<>+28(SB)/4, $0x00000007
+DATA columns<>+32(SB)/4, $0x00000008
+DATA columns<>+36(SB)/4, $0x00000009
+DATA columns<>+40(SB)/4, $0x0000000a
+DATA columns<>+44(SB)/4, $0x0000000b
+DATA columns<>+48(SB)/4, $0x0000000c
+DATA columns<>+52(SB)/4, $0x0000000d
+DATA columns<>+56(SB)/4, $0x0000000e
+DATA columns<>+60(SB)/4, $0x0000000f
+GLOBL columns<>(SB), RODATA|NOPTR, $64
+
+DATA word_00000010<>+0(SB)/4, $0x00000010
+GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
+
+// func maxOfFour512(args *byte)
+// Requires: AVX, AVX512F, BMI2, CMOV
+TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end263
+	CMPQ    40(AX), $0x00
+	JLE     end263
+	MOVQ    8(AX), CX
+	MOVQ    (AX), BX
+	MOVQ    40(AX), DX
+	MOVQ    DX, SI
+	ANDQ    $-16, SI
+	SHLQ    $0x02, SI
+	MOVQ    DX, DI
+	ANDQ    $0x0f, DI
+	MOVQ    $0x00000001, DX
+	SHLXQ   DI, DX, DX
+	DECQ    DX
+	KMOVW   DX, K1
+	MOVQ    DI, DX
+	XORQ    R10, R10
+	ADDQ    DX, DX
+	MOVQ    $0x00000010, R9
+	MOVQ    DX, R8
+	SUBQ    R9, R8
+	CMOVQLT R10, R8
+	CMPQ    DX, R9
+	CMOVQGT R9, DX
+	MOVQ    $0x00000001, R9
+	SHLXQ   DX, R9, R9
+	DECQ    R9
+	KMOVW   R9, K2
+	MOVQ    $0x00000001, DX
+	SHLXQ   R8, DX, DX
+	DECQ    DX
+	KMOVW   DX, K3
+	MOVQ    64(AX), R8
+	ADDQ    R8, R8
+	MOVQ    32(AX), R9
+
+row264:
+	MOVQ CX, DX
+	ADDQ 64(AX), DX
+	XORQ R10, R10
+	CMPQ R10, SI
+	JGE  rest267
+
+block266:
+	VMOVUPS   (CX)(R10*2), Z0
+	VMOVUPS   64(CX)(R10*2), Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K4
+	VCMPPS    $0x07, Z2, Z2, K4, K4
+	VBLENDMPS Z0, Z2, K4, Z3
+	VMOVUPS   (DX)(R10*2), Z0
+	VMOVUPS   64(DX)(R10*2), Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K4
+	VCMPPS    $0x07, Z2, Z2, K4, K4
+	VBLENDMPS Z0, Z2, K4, Z4
+	VCMPPS    $0x16, Z3, Z4, K4
+	VCMPPS    $0x07, Z3, Z3, K4, K4
+	VBLENDMPS Z4, Z3, K4, Z5
+	VMOVUPS   pairs_true<>+0(SB), Z0
+	VPERMPD   Z5, Z0, Z0
+	VMOVUPS   Z0, (BX)(R10*1)
+	ADDQ      $0x00000040, R10
+	CMPQ      R10, SI
+	JLT       block266
+
+rest267:
+	TESTQ     DI, DI
+	JEQ       done265
+	VMOVUPS.Z (CX)(R10*2), K2, Z0
+	VMOVUPS.Z 64(CX)(R10*2), K3, Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K4
+	VCMPPS    $0x07, Z2, Z2, K4, K4
+	VBLENDMPS Z0, Z2, K4, Z6
+	VMOVUPS.Z (DX)(R10*2), K2, Z0
+	VMOVUPS.Z 64(DX)(R10*2), K3, Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K4
+	VCMPPS    $0x07, Z2, Z2, K4, K4
+	VBLENDMPS Z0, Z2, K4, Z7
+	VCMPPS    $0x16, Z6, Z7, K4
+	VCMPPS    $0x07, Z6, Z6, K4, K4
+	VBLENDMPS Z7, Z6, K4, Z8
+	VMOVUPS   pairs_true<>+0(SB), Z0
+	VPERMPD   Z8, Z0, Z0
+	VMOVUPS   Z0, K1, (BX)(R10*1)
+
+done265:
+	ADDQ 56(AX), BX
+	ADDQ R8, CX
+	DECQ R9
+	JNE  row264
+
+end263:
+	VZEROUPPER
+	RET
+
+DATA pairs_true<>+0(SB)/4, $0x00000000
+DATA pairs_true<>+4(SB)/4, $0x00000000
+DATA pairs_true<>+8(SB)/4, $0x00000002
+DATA pairs_true<>+12(SB)/4, $0x00000000
+DATA pairs_true<>+16(SB)/4, $0x00000004
+DATA pairs_true<>+20(SB)/4, $0x00000000
+DATA pairs_true<>+24(SB)/4, $0x00000006
+DATA pairs_true<>+28(SB)/4, $0x00000000
+DATA pairs_true<>+32(SB)/4, $0x00000001
+DATA pairs_true<>+36(SB)/4, $0x00000000
+DATA pairs_true<>+40(SB)/4, $0x00000003
+DATA pairs_true<>+44(SB)/4, $0x00000000
+DATA pairs_true<>+48(SB)/4, $0x00000005
+DATA pairs_true<>+52(SB)/4, $0x00000000
+DATA pairs_true<>+56(SB)/4, $0x00000007
+DATA pairs_true<>+60(SB)/4, $0x00000000
+GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
+
+// func maxOfFourGrad512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, CMOV
+TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end268
+	CMPQ    40(AX), $0x00
+	JLE     end268
+	MOVQ    8(AX), CX
+	MOVQ    (AX), BX
+	MOVQ    16(AX), SI
+	MOVQ    40(AX), DX
+	MOVQ    DX, DI
+	ANDQ    $-16, DI
+	SHLQ    $0x02, DI
+	MOVQ    DX, R8
+	ANDQ    $0x0f, R8
+	MOVQ    $0x00000001, DX
+	SHLXQ   R8, DX, DX
+	DECQ    DX
+	KMOVW   DX, K1
+	MOVQ    R8, DX
+	XORQ    R11, R11
+	ADDQ    DX, DX
+	MOVQ    $0x00000010, R10
+	MOVQ    DX, R9
+	SUBQ    R10, R9
+	CMOVQLT R11, R9
+	CMPQ    DX, R10
+	CMOVQGT R10, DX
+	MOVQ    $0x00000001, R10
+	SHLXQ   DX, R10, R10
+	DECQ    R10
+	KMOVW   R10, K2
+	MOVQ    $0x00000001, DX
+	SHLXQ   R9, DX, DX
+	DECQ    DX
+	KMOVW   DX, K3
+	MOVQ    56(AX), R9
+	ADDQ    R9, R9
+	MOVQ    64(AX), R10
+	ADDQ    R10, R10
+	MOVQ    32(AX), R11
+
+row269:
+	MOVQ CX, DX
+	ADDQ 64(AX), DX
+	XORQ R12, R12
+	CMPQ R12, DI
+	JGE  rest272
+
+block271:
+	VMOVUPS   (CX)(R12*2), Z0
+	VMOVUPS   64(CX)(R12*2), Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K4
+	VCMPPS    $0x07, Z2, Z2, K4, K4
+	VBLENDMPS Z0, Z2, K4, Z3
+	VMOVUPS   (DX)(R12*2), Z0
+	VMOVUPS   64(DX)(R12*2), Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K5
+	VCMPPS    $0x07, Z2, Z2, K5, K5
+	VBLENDMPS Z0, Z2, K5, Z4
+	VCMPPS    $0x16, Z3, Z4, K6
+	VCMPPS    $0x07, Z3, Z3, K6, K6
+	VBLENDMPS Z4, Z3, K6, Z5
+	VMOVUPS   (SI)(R12*1), Z0
+	VMOVUPS   pairs_false<>+0(SB), Z1
+	VPERMPD   Z0, Z1, Z0
+	VMOVUPS.Z Z0, K6, Z1
+	VXORPS    Z0, Z1, Z0
+	VMOVUPS.Z Z0, K4, Z2
+	VXORPS    Z0, Z2, Z0
+	VUNPCKLPS Z2, Z0, Z9
+	VUNPCKHPS Z2, Z0, Z0
+	VMOVUPS   Z9, (BX)(R12*2)
+	VMOVUPS   Z0, 64(BX)(R12*2)
+	MOVQ      BX, R13
+	ADDQ      56(AX), R13
+	VMOVUPS.Z Z1, K5, Z0
+	VXORPS    Z1, Z0, Z1
+	VUNPCKLPS Z0, Z1, Z2
+	VUNPCKHPS Z0, Z1, Z0
+	VMOVUPS   Z2, (R13)(R12*2)
+	VMOVUPS   Z0, 64(R13)(R12*2)
+	ADDQ      $0x00000040, R12
+	CMPQ      R12, DI
+	JLT       block271
+
+rest272:
+	TESTQ     R8, R8
+	JEQ       done270
+	VMOVUPS.Z (CX)(R12*2), K2, Z0
+	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K4
+	VCMPPS    $0x07, Z2, Z2, K4, K4
+	VBLENDMPS Z0, Z2, K4, Z6
+	VMOVUPS.Z (DX)(R12*2), K2, Z0
+	VMOVUPS.Z 64(DX)(R12*2), K3, Z1
+	VSHUFPS   $0x88, Z1, Z0, Z2
+	VSHUFPS   $0xdd, Z1, Z0, Z0
+	VCMPPS    $0x16, Z2, Z0, K5
+	VCMPPS    $0x07, Z2, Z2, K5, K5
+	VBLENDMPS Z0, Z2, K5, Z7
+	VCMPPS    $0x16, Z6, Z7, K6
+	VCMPPS    $0x07, Z6, Z6, K6, K6
+	VBLENDMPS Z7, Z6, K6, Z8
+	VMOVUPS.Z (SI)(R12*1), K1, Z0
+	VMOVUPS   pairs_false<>+0(SB), Z1
+	VPERMPD   Z0, Z1, Z0
+	VMOVUPS.Z Z0, K6, Z1
+	VXORPS    Z0, Z1, Z0
+	VMOVUPS.Z Z0, K4, Z2
+	VXORPS    Z0, Z2, Z0
+	VUNPCKLPS Z2, Z0, Z9
+	VUNPCKHPS Z2, Z0, Z0
+	VMOVUPS   Z9, K2, (BX)(R12*2)
+	VMOVUPS   Z0, K3, 64(BX)(R12*2)
+	MOVQ      BX, DX
+	ADDQ      56(AX), DX
+	VMOVUPS.Z Z1, K5, Z0
+	VXORPS    Z1, Z0, Z1
+	VUNPCKLPS Z0, Z1, Z2
+	VUNPCKHPS Z0, Z1, Z0
+	VMOVUPS   Z2, K2, (DX)(R12*2)
+	VMOVUPS   Z0, K3, 64(DX)(R12*2)
+
+done270:
+	ADDQ R9, BX
+	ADDQ 72(AX), SI
+	ADDQ R10, CX
+	DECQ R11
+	JNE  row269
+
+end268:
+	VZEROUPPER
+	RET
+
+DATA pairs_false<>+0(SB)/4, $0x00000000
+DATA pairs_false<>+4(SB)/4, $0x00000000
+DATA pairs_false<>+8(SB)/4, $0x00000004
+DATA pairs_false<>+12(SB)/4, $0x00000000
+DATA pairs_false<>+16(SB)/4, $0x00000001
+DATA pairs_false<>+20(SB)/4, $0x00000000
+DATA pairs_false<>+24(SB)/4, $0x00000005
+DATA pairs_false<>+28(SB)/4, $0x00000000
+DATA pairs_false<>+32(SB)/4, $0x00000002
+DATA pairs_false<>+36(SB)/4, $0x00000000
+DATA pairs_false<>+40(SB)/4, $0x00000006
+DATA pairs_false<>+44(SB)/4, $0x00000000
+DATA pairs_false<>+48(SB)/4, $0x00000003
+DATA pairs_false<>+52(SB)/4, $0x00000000
+DATA pairs_false<>+56(SB)/4, $0x00000007
+DATA pairs_false<>+60(SB)/4, $0x00000000
+GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
+
 // func gemm1x512(args *byte)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·gemm1x512(SB), NOSPLIT, $0-8
@@ -3441,11 +3961,11 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile242:
+tile274:
 	CMPQ    SI, $0x00000080
-	JLT     next243
+	JLT     next275
 	TESTQ   BX, BX
-	JEQ     zeros245
+	JEQ     zeros277
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
@@ -3455,9 +3975,9 @@ tile242:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready246
+	JMP     ready278
 
-zeros245:
+zeros277:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3467,14 +3987,14 @@ zeros245:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready246:
+ready278:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed248
+	JLE   summed280
 
-k247:
+k279:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -3487,9 +4007,9 @@ k247:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k247
+	JNE          k279
 
-summed248:
+summed280:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -3502,86 +4022,86 @@ summed248:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same244
+	JEQ     same276
 	ADDQ    $0x00000200, BX
 
-same244:
+same276:
 	SUBQ $0x00000080, SI
-	JMP  tile242
+	JMP  tile274
 
-next243:
-tile249:
+next275:
+tile281:
 	CMPQ    SI, $0x00000020
-	JLT     next250
+	JLT     next282
 	TESTQ   BX, BX
-	JEQ     zeros252
+	JEQ     zeros284
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready253
+	JMP     ready285
 
-zeros252:
+zeros284:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready253:
+ready285:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed255
+	JLE   summed287
 
-k254:
+k286:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k254
+	JNE          k286
 
-summed255:
+summed287:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same251
+	JEQ     same283
 	ADDQ    $0x00000080, BX
 
-same251:
+same283:
 	SUBQ $0x00000020, SI
-	JMP  tile249
+	JMP  tile281
 
-next250:
+next282:
 	TESTQ     SI, SI
-	JLE       end241
+	JLE       end273
 	CMPQ      SI, $0x10
-	JEQ       one256
-	JLT       part257
+	JEQ       one288
+	JLT       part289
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros258
+	JEQ       zeros290
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready259
+	JMP       ready291
 
-zeros258:
+zeros290:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready259:
+ready291:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed261
+	JLE   summed293
 
-k260:
+k292:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (BX), Z4
@@ -3590,74 +4110,74 @@ k260:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k260
+	JNE          k292
 
-summed261:
+summed293:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end241
+	JMP     end273
 
-one256:
+one288:
 	TESTQ   BX, BX
-	JEQ     zeros262
+	JEQ     zeros294
 	VMOVUPS (BX), Z0
-	JMP     ready263
+	JMP     ready295
 
-zeros262:
+zeros294:
 	VPXORD Z0, Z0, Z0
 
-ready263:
+ready295:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed265
+	JLE   summed297
 
-k264:
+k296:
 	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k264
+	JNE          k296
 
-summed265:
+summed297:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end241
+	JMP     end273
 
-part257:
+part289:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros266
+	JEQ       zeros298
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready267
+	JMP       ready299
 
-zeros266:
+zeros298:
 	VPXORD Z0, Z0, Z0
 
-ready267:
+ready299:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed269
+	JLE   summed301
 
-k268:
+k300:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
 	DECQ             AX
-	JNE              k268
+	JNE              k300
 
-summed269:
+summed301:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end241:
+end273:
 	VZEROUPPER
 	RET
 
@@ -3673,11 +4193,11 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile271:
+tile303:
 	CMPQ    SI, $0x00000080
-	JLT     next272
+	JLT     next304
 	TESTQ   BX, BX
-	JEQ     zeros274
+	JEQ     zeros306
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -3696,9 +4216,9 @@ tile271:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready275
+	JMP     ready307
 
-zeros274:
+zeros306:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3716,14 +4236,14 @@ zeros274:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready275:
+ready307:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed277
+	JLE   summed309
 
-k276:
+k308:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -3753,9 +4273,9 @@ k276:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k276
+	JNE          k308
 
-summed277:
+summed309:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -3777,41 +4297,41 @@ summed277:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same273
+	JEQ     same305
 	ADDQ    $0x00000200, BX
 
-same273:
+same305:
 	SUBQ $0x00000080, SI
-	JMP  tile271
+	JMP  tile303
 
-next272:
-tile278:
+next304:
+tile310:
 	CMPQ    SI, $0x00000020
-	JLT     next279
+	JLT     next311
 	TESTQ   BX, BX
-	JEQ     zeros281
+	JEQ     zeros313
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready282
+	JMP     ready314
 
-zeros281:
+zeros313:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready282:
+ready314:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed284
+	JLE   summed316
 
-k283:
+k315:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -3823,9 +4343,9 @@ k283:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k283
+	JNE          k315
 
-summed284:
+summed316:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -3835,46 +4355,46 @@ summed284:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same280
+	JEQ     same312
 	ADDQ    $0x00000080, BX
 
-same280:
+same312:
 	SUBQ $0x00000020, SI
-	JMP  tile278
+	JMP  tile310
 
-next279:
+next311:
 	TESTQ     SI, SI
-	JLE       end270
+	JLE       end302
 	CMPQ      SI, $0x10
-	JEQ       one285
-	JLT       part286
+	JEQ       one317
+	JLT       part318
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros287
+	JEQ       zeros319
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready288
+	JMP       ready320
 
-zeros287:
+zeros319:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready288:
+ready320:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed290
+	JLE   summed322
 
-k289:
+k321:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -3886,86 +4406,86 @@ k289:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k289
+	JNE          k321
 
-summed290:
+summed322:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end270
+	JMP     end302
 
-one285:
+one317:
 	TESTQ   BX, BX
-	JEQ     zeros291
+	JEQ     zeros323
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready292
+	JMP     ready324
 
-zeros291:
+zeros323:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready292:
+ready324:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed294
+	JLE   summed326
 
-k293:
+k325:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k293
+	JNE              k325
 
-summed294:
+summed326:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end270
+	JMP     end302
 
-part286:
+part318:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros295
+	JEQ       zeros327
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready296
+	JMP       ready328
 
-zeros295:
+zeros327:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready296:
+ready328:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed298
+	JLE   summed330
 
-k297:
+k329:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k297
+	JNE              k329
 
-summed298:
+summed330:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end270:
+end302:
 	VZEROUPPER
 	RET
 
@@ -3981,11 +4501,11 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile300:
+tile332:
 	CMPQ    SI, $0x00000060
-	JLT     next301
+	JLT     next333
 	TESTQ   BX, BX
-	JEQ     zeros303
+	JEQ     zeros335
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4007,9 +4527,9 @@ tile300:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready304
+	JMP     ready336
 
-zeros303:
+zeros335:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4029,14 +4549,14 @@ zeros303:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready304:
+ready336:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed306
+	JLE   summed338
 
-k305:
+k337:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -4067,9 +4587,9 @@ k305:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k305
+	JNE          k337
 
-summed306:
+summed338:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4094,19 +4614,19 @@ summed306:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same302
+	JEQ     same334
 	ADDQ    $0x00000180, BX
 
-same302:
+same334:
 	SUBQ $0x00000060, SI
-	JMP  tile300
+	JMP  tile332
 
-next301:
-tile307:
+next333:
+tile339:
 	CMPQ    SI, $0x00000020
-	JLT     next308
+	JLT     next340
 	TESTQ   BX, BX
-	JEQ     zeros310
+	JEQ     zeros342
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4116,9 +4636,9 @@ tile307:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready311
+	JMP     ready343
 
-zeros310:
+zeros342:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4126,14 +4646,14 @@ zeros310:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready311:
+ready343:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed313
+	JLE   summed345
 
-k312:
+k344:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -4148,9 +4668,9 @@ k312:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k312
+	JNE          k344
 
-summed313:
+summed345:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4163,26 +4683,26 @@ summed313:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same309
+	JEQ     same341
 	ADDQ    $0x00000080, BX
 
-same309:
+same341:
 	SUBQ $0x00000020, SI
-	JMP  tile307
+	JMP  tile339
 
-next308:
+next340:
 	TESTQ     SI, SI
-	JLE       end299
+	JLE       end331
 	CMPQ      SI, $0x10
-	JEQ       one314
-	JLT       part315
+	JEQ       one346
+	JLT       part347
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros316
+	JEQ       zeros348
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -4191,9 +4711,9 @@ next308:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready317
+	JMP       ready349
 
-zeros316:
+zeros348:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4201,13 +4721,13 @@ zeros316:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready317:
+ready349:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed319
+	JLE   summed351
 
-k318:
+k350:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -4222,9 +4742,9 @@ k318:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k318
+	JNE          k350
 
-summed319:
+summed351:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -4233,30 +4753,30 @@ summed319:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end299
+	JMP     end331
 
-one314:
+one346:
 	TESTQ   BX, BX
-	JEQ     zeros320
+	JEQ     zeros352
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready321
+	JMP     ready353
 
-zeros320:
+zeros352:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready321:
+ready353:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed323
+	JLE   summed355
 
-k322:
+k354:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -4264,42 +4784,42 @@ k322:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k322
+	JNE              k354
 
-summed323:
+summed355:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end299
+	JMP     end331
 
-part315:
+part347:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros324
+	JEQ       zeros356
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready325
+	JMP       ready357
 
-zeros324:
+zeros356:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready325:
+ready357:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed327
+	JLE   summed359
 
-k326:
+k358:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -4307,16 +4827,16 @@ k326:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k326
+	JNE              k358
 
-summed327:
+summed359:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end299:
+end331:
 	VZEROUPPER
 	RET
 
@@ -4333,11 +4853,11 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile329:
+tile361:
 	CMPQ    SI, $0x00000040
-	JLT     next330
+	JLT     next362
 	TESTQ   BX, BX
-	JEQ     zeros332
+	JEQ     zeros364
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4358,9 +4878,9 @@ tile329:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready333
+	JMP     ready365
 
-zeros332:
+zeros364:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4378,14 +4898,14 @@ zeros332:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready333:
+ready365:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed335
+	JLE   summed367
 
-k334:
+k366:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -4413,9 +4933,9 @@ k334:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k334
+	JNE          k366
 
-summed335:
+summed367:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -4439,19 +4959,19 @@ summed335:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same331
+	JEQ     same363
 	ADDQ    $0x00000100, BX
 
-same331:
+same363:
 	SUBQ $0x00000040, SI
-	JMP  tile329
+	JMP  tile361
 
-next330:
-tile336:
+next362:
+tile368:
 	CMPQ    SI, $0x00000020
-	JLT     next337
+	JLT     next369
 	TESTQ   BX, BX
-	JEQ     zeros339
+	JEQ     zeros371
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4464,9 +4984,9 @@ tile336:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready340
+	JMP     ready372
 
-zeros339:
+zeros371:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4476,14 +4996,14 @@ zeros339:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready340:
+ready372:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed342
+	JLE   summed374
 
-k341:
+k373:
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -4501,9 +5021,9 @@ k341:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k341
+	JNE          k373
 
-summed342:
+summed374:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -4519,26 +5039,26 @@ summed342:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same338
+	JEQ     same370
 	ADDQ    $0x00000080, BX
 
-same338:
+same370:
 	SUBQ $0x00000020, SI
-	JMP  tile336
+	JMP  tile368
 
-next337:
+next369:
 	TESTQ     SI, SI
-	JLE       end328
+	JLE       end360
 	CMPQ      SI, $0x10
-	JEQ       one343
-	JLT       part344
+	JEQ       one375
+	JLT       part376
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros345
+	JEQ       zeros377
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -4550,9 +5070,9 @@ next337:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready346
+	JMP       ready378
 
-zeros345:
+zeros377:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4562,13 +5082,13 @@ zeros345:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready346:
+ready378:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed348
+	JLE   summed380
 
-k347:
+k379:
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -4586,9 +5106,9 @@ k347:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k347
+	JNE          k379
 
-summed348:
+summed380:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -4600,11 +5120,11 @@ summed348:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end328
+	JMP     end360
 
-one343:
+one375:
 	TESTQ   BX, BX
-	JEQ     zeros349
+	JEQ     zeros381
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -4612,21 +5132,21 @@ one343:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready350
+	JMP     ready382
 
-zeros349:
+zeros381:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready350:
+ready382:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed352
+	JLE   summed384
 
-k351:
+k383:
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -4635,9 +5155,9 @@ k351:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k351
+	JNE              k383
 
-summed352:
+summed384:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -4645,15 +5165,15 @@ summed352:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end328
+	JMP     end360
 
-part344:
+part376:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros353
+	JEQ       zeros385
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -4661,21 +5181,21 @@ part344:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready354
+	JMP       ready386
 
-zeros353:
+zeros385:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready354:
+ready386:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed356
+	JLE   summed388
 
-k355:
+k387:
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -4684,9 +5204,9 @@ k355:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k355
+	JNE              k387
 
-summed356:
+summed388:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -4695,7 +5215,7 @@ summed356:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end328:
+end360:
 	VZEROUPPER
 	RET
 
@@ -4712,11 +5232,11 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile358:
+tile390:
 	CMPQ    SI, $0x00000040
-	JLT     next359
+	JLT     next391
 	TESTQ   BX, BX
-	JEQ     zeros361
+	JEQ     zeros393
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4742,9 +5262,9 @@ tile358:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready362
+	JMP     ready394
 
-zeros361:
+zeros393:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4766,14 +5286,14 @@ zeros361:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready362:
+ready394:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed364
+	JLE   summed396
 
-k363:
+k395:
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -4806,9 +5326,9 @@ k363:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k363
+	JNE          k395
 
-summed364:
+summed396:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -4837,19 +5357,19 @@ summed364:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same360
+	JEQ     same392
 	ADDQ    $0x00000100, BX
 
-same360:
+same392:
 	SUBQ $0x00000040, SI
-	JMP  tile358
+	JMP  tile390
 
-next359:
-tile365:
+next391:
+tile397:
 	CMPQ    SI, $0x00000020
-	JLT     next366
+	JLT     next398
 	TESTQ   BX, BX
-	JEQ     zeros368
+	JEQ     zeros400
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4865,9 +5385,9 @@ tile365:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready369
+	JMP     ready401
 
-zeros368:
+zeros400:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4879,14 +5399,14 @@ zeros368:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready369:
+ready401:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed371
+	JLE   summed403
 
-k370:
+k402:
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -4907,9 +5427,9 @@ k370:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k370
+	JNE          k402
 
-summed371:
+summed403:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -4928,26 +5448,26 @@ summed371:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same367
+	JEQ     same399
 	ADDQ    $0x00000080, BX
 
-same367:
+same399:
 	SUBQ $0x00000020, SI
-	JMP  tile365
+	JMP  tile397
 
-next366:
+next398:
 	TESTQ     SI, SI
-	JLE       end357
+	JLE       end389
 	CMPQ      SI, $0x10
-	JEQ       one372
-	JLT       part373
+	JEQ       one404
+	JLT       part405
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros374
+	JEQ       zeros406
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -4962,9 +5482,9 @@ next366:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready375
+	JMP       ready407
 
-zeros374:
+zeros406:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4976,13 +5496,13 @@ zeros374:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready375:
+ready407:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed377
+	JLE   summed409
 
-k376:
+k408:
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -5003,9 +5523,9 @@ k376:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k376
+	JNE          k408
 
-summed377:
+summed409:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5020,11 +5540,11 @@ summed377:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end357
+	JMP     end389
 
-one372:
+one404:
 	TESTQ   BX, BX
-	JEQ     zeros378
+	JEQ     zeros410
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5034,22 +5554,22 @@ one372:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready379
+	JMP     ready411
 
-zeros378:
+zeros410:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready379:
+ready411:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed381
+	JLE   summed413
 
-k380:
+k412:
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -5059,9 +5579,9 @@ k380:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k380
+	JNE              k412
 
-summed381:
+summed413:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5071,15 +5591,15 @@ summed381:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end357
+	JMP     end389
 
-part373:
+part405:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros382
+	JEQ       zeros414
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5089,22 +5609,22 @@ part373:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready383
+	JMP       ready415
 
-zeros382:
+zeros414:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready383:
+ready415:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed385
+	JLE   summed417
 
-k384:
+k416:
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -5114,9 +5634,9 @@ k384:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k384
+	JNE              k416
 
-summed385:
+summed417:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5127,7 +5647,7 @@ summed385:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end357:
+end389:
 	VZEROUPPER
 	RET
 
@@ -5145,11 +5665,11 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile387:
+tile419:
 	CMPQ    SI, $0x00000040
-	JLT     next388
+	JLT     next420
 	TESTQ   BX, BX
-	JEQ     zeros390
+	JEQ     zeros422
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5180,9 +5700,9 @@ tile387:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready391
+	JMP     ready423
 
-zeros390:
+zeros422:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5208,14 +5728,14 @@ zeros390:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready391:
+ready423:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed393
+	JLE   summed425
 
-k392:
+k424:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -5253,9 +5773,9 @@ k392:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k392
+	JNE          k424
 
-summed393:
+summed425:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5289,19 +5809,19 @@ summed393:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same389
+	JEQ     same421
 	ADDQ    $0x00000100, BX
 
-same389:
+same421:
 	SUBQ $0x00000040, SI
-	JMP  tile387
+	JMP  tile419
 
-next388:
-tile394:
+next420:
+tile426:
 	CMPQ    SI, $0x00000020
-	JLT     next395
+	JLT     next427
 	TESTQ   BX, BX
-	JEQ     zeros397
+	JEQ     zeros429
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5320,9 +5840,9 @@ tile394:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready398
+	JMP     ready430
 
-zeros397:
+zeros429:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5336,14 +5856,14 @@ zeros397:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready398:
+ready430:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed400
+	JLE   summed432
 
-k399:
+k431:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -5367,9 +5887,9 @@ k399:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k399
+	JNE          k431
 
-summed400:
+summed432:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5391,26 +5911,26 @@ summed400:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same396
+	JEQ     same428
 	ADDQ    $0x00000080, BX
 
-same396:
+same428:
 	SUBQ $0x00000020, SI
-	JMP  tile394
+	JMP  tile426
 
-next395:
+next427:
 	TESTQ     SI, SI
-	JLE       end386
+	JLE       end418
 	CMPQ      SI, $0x10
-	JEQ       one401
-	JLT       part402
+	JEQ       one433
+	JLT       part434
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros403
+	JEQ       zeros435
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5428,9 +5948,9 @@ next395:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready404
+	JMP       ready436
 
-zeros403:
+zeros435:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5444,13 +5964,13 @@ zeros403:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready404:
+ready436:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed406
+	JLE   summed438
 
-k405:
+k437:
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -5474,9 +5994,9 @@ k405:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k405
+	JNE          k437
 
-summed406:
+summed438:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5494,11 +6014,11 @@ summed406:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end386
+	JMP     end418
 
-one401:
+one433:
 	TESTQ   BX, BX
-	JEQ     zeros407
+	JEQ     zeros439
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5510,9 +6030,9 @@ one401:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready408
+	JMP     ready440
 
-zeros407:
+zeros439:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5520,13 +6040,13 @@ zeros407:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready408:
+ready440:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed410
+	JLE   summed442
 
-k409:
+k441:
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -5537,9 +6057,9 @@ k409:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k409
+	JNE              k441
 
-summed410:
+summed442:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5551,15 +6071,15 @@ summed410:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end386
+	JMP     end418
 
-part402:
+part434:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros411
+	JEQ       zeros443
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5571,9 +6091,9 @@ part402:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready412
+	JMP       ready444
 
-zeros411:
+zeros443:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5581,13 +6101,13 @@ zeros411:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready412:
+ready444:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed414
+	JLE   summed446
 
-k413:
+k445:
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -5598,9 +6118,9 @@ k413:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k413
+	JNE              k445
 
-summed414:
+summed446:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5613,7 +6133,7 @@ summed414:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end386:
+end418:
 	VZEROUPPER
 	RET
 
@@ -5631,11 +6151,11 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile416:
+tile448:
 	CMPQ    SI, $0x00000020
-	JLT     next417
+	JLT     next449
 	TESTQ   BX, BX
-	JEQ     zeros419
+	JEQ     zeros451
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5657,9 +6177,9 @@ tile416:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready420
+	JMP     ready452
 
-zeros419:
+zeros451:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5675,14 +6195,14 @@ zeros419:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready420:
+ready452:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed422
+	JLE   summed454
 
-k421:
+k453:
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -5709,9 +6229,9 @@ k421:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k421
+	JNE          k453
 
-summed422:
+summed454:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5736,26 +6256,26 @@ summed422:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same418
+	JEQ     same450
 	ADDQ    $0x00000080, BX
 
-same418:
+same450:
 	SUBQ $0x00000020, SI
-	JMP  tile416
+	JMP  tile448
 
-next417:
+next449:
 	TESTQ     SI, SI
-	JLE       end415
+	JLE       end447
 	CMPQ      SI, $0x10
-	JEQ       one423
-	JLT       part424
+	JEQ       one455
+	JLT       part456
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros425
+	JEQ       zeros457
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5776,9 +6296,9 @@ next417:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready426
+	JMP       ready458
 
-zeros425:
+zeros457:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5794,13 +6314,13 @@ zeros425:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready426:
+ready458:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed428
+	JLE   summed460
 
-k427:
+k459:
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -5827,9 +6347,9 @@ k427:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k427
+	JNE          k459
 
-summed428:
+summed460:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5850,11 +6370,11 @@ summed428:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end415
+	JMP     end447
 
-one423:
+one455:
 	TESTQ   BX, BX
-	JEQ     zeros429
+	JEQ     zeros461
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5868,9 +6388,9 @@ one423:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready430
+	JMP     ready462
 
-zeros429:
+zeros461:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5879,13 +6399,13 @@ zeros429:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready430:
+ready462:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed432
+	JLE   summed464
 
-k431:
+k463:
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -5897,9 +6417,9 @@ k431:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k431
+	JNE              k463
 
-summed432:
+summed464:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5913,15 +6433,15 @@ summed432:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end415
+	JMP     end447
 
-part424:
+part456:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros433
+	JEQ       zeros465
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5935,9 +6455,9 @@ part424:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready434
+	JMP       ready466
 
-zeros433:
+zeros465:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5946,13 +6466,13 @@ zeros433:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready434:
+ready466:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed436
+	JLE   summed468
 
-k435:
+k467:
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -5964,9 +6484,9 @@ k435:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k435
+	JNE              k467
 
-summed436:
+summed468:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5981,7 +6501,7 @@ summed436:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end415:
+end447:
 	VZEROUPPER
 	RET
 
@@ -5999,11 +6519,11 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile438:
+tile470:
 	CMPQ    SI, $0x00000020
-	JLT     next439
+	JLT     next471
 	TESTQ   BX, BX
-	JEQ     zeros441
+	JEQ     zeros473
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6028,9 +6548,9 @@ tile438:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready442
+	JMP     ready474
 
-zeros441:
+zeros473:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6048,16 +6568,16 @@ zeros441:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready442:
+ready474:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed444
+	JLE   summed476
 
-k443:
+k475:
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -6088,9 +6608,9 @@ k443:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k443
+	JNE          k475
 
-summed444:
+summed476:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6118,26 +6638,26 @@ summed444:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same440
+	JEQ     same472
 	ADDQ    $0x00000080, BX
 
-same440:
+same472:
 	SUBQ $0x00000020, SI
-	JMP  tile438
+	JMP  tile470
 
-next439:
+next471:
 	TESTQ     SI, SI
-	JLE       end437
+	JLE       end469
 	CMPQ      SI, $0x10
-	JEQ       one445
-	JLT       part446
+	JEQ       one477
+	JLT       part478
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros447
+	JEQ       zeros479
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6161,9 +6681,9 @@ next439:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready448
+	JMP       ready480
 
-zeros447:
+zeros479:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6181,15 +6701,15 @@ zeros447:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready448:
+ready480:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed450
+	JLE   summed482
 
-k449:
+k481:
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -6220,9 +6740,9 @@ k449:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k449
+	JNE          k481
 
-summed450:
+summed482:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6246,11 +6766,11 @@ summed450:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end437
+	JMP     end469
 
-one445:
+one477:
 	TESTQ   BX, BX
-	JEQ     zeros451
+	JEQ     zeros483
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6266,9 +6786,9 @@ one445:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready452
+	JMP     ready484
 
-zeros451:
+zeros483:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6278,15 +6798,15 @@ zeros451:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready452:
+ready484:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed454
+	JLE   summed486
 
-k453:
+k485:
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -6300,9 +6820,9 @@ k453:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k453
+	JNE              k485
 
-summed454:
+summed486:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6318,15 +6838,15 @@ summed454:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end437
+	JMP     end469
 
-part446:
+part478:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros455
+	JEQ       zeros487
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6342,9 +6862,9 @@ part446:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready456
+	JMP       ready488
 
-zeros455:
+zeros487:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6354,15 +6874,15 @@ zeros455:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready456:
+ready488:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed458
+	JLE   summed490
 
-k457:
+k489:
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -6376,9 +6896,9 @@ k457:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k457
+	JNE              k489
 
-summed458:
+summed490:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6395,7 +6915,7 @@ summed458:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end437:
+end469:
 	VZEROUPPER
 	RET
 
@@ -6413,11 +6933,11 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile460:
+tile492:
 	CMPQ    SI, $0x00000020
-	JLT     next461
+	JLT     next493
 	TESTQ   BX, BX
-	JEQ     zeros463
+	JEQ     zeros495
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6445,9 +6965,9 @@ tile460:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready464
+	JMP     ready496
 
-zeros463:
+zeros495:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6467,16 +6987,16 @@ zeros463:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready464:
+ready496:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed466
+	JLE   summed498
 
-k465:
+k497:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -6510,9 +7030,9 @@ k465:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k465
+	JNE          k497
 
-summed466:
+summed498:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6543,26 +7063,26 @@ summed466:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same462
+	JEQ     same494
 	ADDQ    $0x00000080, BX
 
-same462:
+same494:
 	SUBQ $0x00000020, SI
-	JMP  tile460
+	JMP  tile492
 
-next461:
+next493:
 	TESTQ     SI, SI
-	JLE       end459
+	JLE       end491
 	CMPQ      SI, $0x10
-	JEQ       one467
-	JLT       part468
+	JEQ       one499
+	JLT       part500
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros469
+	JEQ       zeros501
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6589,9 +7109,9 @@ next461:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready470
+	JMP       ready502
 
-zeros469:
+zeros501:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6611,15 +7131,15 @@ zeros469:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready470:
+ready502:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed472
+	JLE   summed504
 
-k471:
+k503:
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -6653,9 +7173,9 @@ k471:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k471
+	JNE          k503
 
-summed472:
+summed504:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6682,11 +7202,11 @@ summed472:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end459
+	JMP     end491
 
-one467:
+one499:
 	TESTQ   BX, BX
-	JEQ     zeros473
+	JEQ     zeros505
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6704,9 +7224,9 @@ one467:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready474
+	JMP     ready506
 
-zeros473:
+zeros505:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6717,15 +7237,15 @@ zeros473:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready474:
+ready506:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed476
+	JLE   summed508
 
-k475:
+k507:
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -6740,9 +7260,9 @@ k475:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k475
+	JNE              k507
 
-summed476:
+summed508:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6760,15 +7280,15 @@ summed476:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end459
+	JMP     end491
 
-part468:
+part500:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros477
+	JEQ       zeros509
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6786,9 +7306,9 @@ part468:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready478
+	JMP       ready510
 
-zeros477:
+zeros509:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6799,15 +7319,15 @@ zeros477:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready478:
+ready510:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed480
+	JLE   summed512
 
-k479:
+k511:
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -6822,9 +7342,9 @@ k479:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k479
+	JNE              k511
 
-summed480:
+summed512:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6843,7 +7363,7 @@ summed480:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end459:
+end491:
 	VZEROUPPER
 	RET
 
@@ -6861,11 +7381,11 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile482:
+tile514:
 	CMPQ    SI, $0x00000020
-	JLT     next483
+	JLT     next515
 	TESTQ   BX, BX
-	JEQ     zeros485
+	JEQ     zeros517
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6896,9 +7416,9 @@ tile482:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready486
+	JMP     ready518
 
-zeros485:
+zeros517:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6920,16 +7440,16 @@ zeros485:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready486:
+ready518:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed488
+	JLE   summed520
 
-k487:
+k519:
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -6966,9 +7486,9 @@ k487:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k487
+	JNE          k519
 
-summed488:
+summed520:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7002,26 +7522,26 @@ summed488:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same484
+	JEQ     same516
 	ADDQ    $0x00000080, BX
 
-same484:
+same516:
 	SUBQ $0x00000020, SI
-	JMP  tile482
+	JMP  tile514
 
-next483:
+next515:
 	TESTQ     SI, SI
-	JLE       end481
+	JLE       end513
 	CMPQ      SI, $0x10
-	JEQ       one489
-	JLT       part490
+	JEQ       one521
+	JLT       part522
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros491
+	JEQ       zeros523
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7051,9 +7571,9 @@ next483:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready492
+	JMP       ready524
 
-zeros491:
+zeros523:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7075,15 +7595,15 @@ zeros491:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready492:
+ready524:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed494
+	JLE   summed526
 
-k493:
+k525:
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -7120,9 +7640,9 @@ k493:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k493
+	JNE          k525
 
-summed494:
+summed526:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7152,11 +7672,11 @@ summed494:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end481
+	JMP     end513
 
-one489:
+one521:
 	TESTQ   BX, BX
-	JEQ     zeros495
+	JEQ     zeros527
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7176,9 +7696,9 @@ one489:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready496
+	JMP     ready528
 
-zeros495:
+zeros527:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7190,15 +7710,15 @@ zeros495:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready496:
+ready528:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed498
+	JLE   summed530
 
-k497:
+k529:
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -7214,9 +7734,9 @@ k497:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k497
+	JNE              k529
 
-summed498:
+summed530:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7236,15 +7756,15 @@ summed498:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end481
+	JMP     end513
 
-part490:
+part522:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros499
+	JEQ       zeros531
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7264,9 +7784,9 @@ part490:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready500
+	JMP       ready532
 
-zeros499:
+zeros531:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7278,15 +7798,15 @@ zeros499:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready500:
+ready532:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed502
+	JLE   summed534
 
-k501:
+k533:
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -7302,9 +7822,9 @@ k501:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k501
+	JNE              k533
 
-summed502:
+summed534:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7325,7 +7845,7 @@ summed502:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end481:
+end513:
 	VZEROUPPER
 	RET
 
@@ -7343,11 +7863,11 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile504:
+tile536:
 	CMPQ    SI, $0x00000020
-	JLT     next505
+	JLT     next537
 	TESTQ   BX, BX
-	JEQ     zeros507
+	JEQ     zeros539
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7381,9 +7901,9 @@ tile504:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready508
+	JMP     ready540
 
-zeros507:
+zeros539:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7407,16 +7927,16 @@ zeros507:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready508:
+ready540:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed510
+	JLE   summed542
 
-k509:
+k541:
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -7456,9 +7976,9 @@ k509:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k509
+	JNE          k541
 
-summed510:
+summed542:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7495,26 +8015,26 @@ summed510:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same506
+	JEQ     same538
 	ADDQ    $0x00000080, BX
 
-same506:
+same538:
 	SUBQ $0x00000020, SI
-	JMP  tile504
+	JMP  tile536
 
-next505:
+next537:
 	TESTQ     SI, SI
-	JLE       end503
+	JLE       end535
 	CMPQ      SI, $0x10
-	JEQ       one511
-	JLT       part512
+	JEQ       one543
+	JLT       part544
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros513
+	JEQ       zeros545
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7547,9 +8067,9 @@ next505:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready514
+	JMP       ready546
 
-zeros513:
+zeros545:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7573,15 +8093,15 @@ zeros513:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready514:
+ready546:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed516
+	JLE   summed548
 
-k515:
+k547:
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -7621,9 +8141,9 @@ k515:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k515
+	JNE          k547
 
-summed516:
+summed548:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7656,11 +8176,11 @@ summed516:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end503
+	JMP     end535
 
-one511:
+one543:
 	TESTQ   BX, BX
-	JEQ     zeros517
+	JEQ     zeros549
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7682,9 +8202,9 @@ one511:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready518
+	JMP     ready550
 
-zeros517:
+zeros549:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7697,15 +8217,15 @@ zeros517:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready518:
+ready550:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed520
+	JLE   summed552
 
-k519:
+k551:
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -7722,9 +8242,9 @@ k519:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k519
+	JNE              k551
 
-summed520:
+summed552:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7746,15 +8266,15 @@ summed520:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end503
+	JMP     end535
 
-part512:
+part544:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros521
+	JEQ       zeros553
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7776,9 +8296,9 @@ part512:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready522
+	JMP       ready554
 
-zeros521:
+zeros553:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7791,15 +8311,15 @@ zeros521:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready522:
+ready554:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed524
+	JLE   summed556
 
-k523:
+k555:
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -7816,9 +8336,9 @@ k523:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k523
+	JNE              k555
 
-summed524:
+summed556:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7841,7 +8361,7 @@ summed524:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end503:
+end535:
 	VZEROUPPER
 	RET
 
@@ -7859,11 +8379,11 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile526:
+tile558:
 	CMPQ    SI, $0x00000020
-	JLT     next527
+	JLT     next559
 	TESTQ   BX, BX
-	JEQ     zeros529
+	JEQ     zeros561
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7900,9 +8420,9 @@ tile526:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready530
+	JMP     ready562
 
-zeros529:
+zeros561:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7928,16 +8448,16 @@ zeros529:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready530:
+ready562:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed532
+	JLE   summed564
 
-k531:
+k563:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -7980,9 +8500,9 @@ k531:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k531
+	JNE          k563
 
-summed532:
+summed564:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8022,26 +8542,26 @@ summed532:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same528
+	JEQ     same560
 	ADDQ    $0x00000080, BX
 
-same528:
+same560:
 	SUBQ $0x00000020, SI
-	JMP  tile526
+	JMP  tile558
 
-next527:
+next559:
 	TESTQ     SI, SI
-	JLE       end525
+	JLE       end557
 	CMPQ      SI, $0x10
-	JEQ       one533
-	JLT       part534
+	JEQ       one565
+	JLT       part566
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros535
+	JEQ       zeros567
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8077,9 +8597,9 @@ next527:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready536
+	JMP       ready568
 
-zeros535:
+zeros567:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8105,15 +8625,15 @@ zeros535:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready536:
+ready568:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed538
+	JLE   summed570
 
-k537:
+k569:
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -8156,9 +8676,9 @@ k537:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k537
+	JNE          k569
 
-summed538:
+summed570:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8194,11 +8714,11 @@ summed538:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end525
+	JMP     end557
 
-one533:
+one565:
 	TESTQ   BX, BX
-	JEQ     zeros539
+	JEQ     zeros571
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8222,9 +8742,9 @@ one533:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready540
+	JMP     ready572
 
-zeros539:
+zeros571:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8238,15 +8758,15 @@ zeros539:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready540:
+ready572:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed542
+	JLE   summed574
 
-k541:
+k573:
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -8264,9 +8784,9 @@ k541:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k541
+	JNE              k573
 
-summed542:
+summed574:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8290,15 +8810,15 @@ summed542:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end525
+	JMP     end557
 
-part534:
+part566:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros543
+	JEQ       zeros575
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8322,9 +8842,9 @@ part534:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready544
+	JMP       ready576
 
-zeros543:
+zeros575:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8338,15 +8858,15 @@ zeros543:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready544:
+ready576:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed546
+	JLE   summed578
 
-k545:
+k577:
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -8364,9 +8884,9 @@ k545:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k545
+	JNE              k577
 
-summed546:
+summed578:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8391,6 +8911,6 @@ summed546:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end525:
+end557:
 	VZEROUPPER
 	RET

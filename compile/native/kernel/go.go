@@ -31,6 +31,8 @@ func goSet() *Set {
 	s.Run[MaxCols] = columns(float32(math.Inf(-1)), maximum)
 	s.Run[Softmax], s.Run[LogSoftmax] = softmax, logSoftmax
 	s.Run[CopyRows], s.Run[Transpose], s.Run[Gemm] = copyRows, transpose, gemm
+	s.Run[CopyBlocks], s.Run[Fold] = copyBlocks, fold
+	s.Run[MaxOfFour], s.Run[MaxOfFourGrad] = maxOfFour, maxOfFourGrad
 	return s
 }
 
@@ -237,6 +239,74 @@ func gemm(a *Args) {
 			for n, y := range row(a.B, k, a.SB, a.N) {
 				dst[n] = fma(x, y, dst[n])
 			}
+		}
+	}
+}
+
+func copyBlocks(a *Args) {
+	block := *a
+	if a.M <= 0 || a.N <= 0 {
+		return
+	}
+	for k := range a.K {
+		block.Dst, block.A = unsafe.Add(a.Dst, k*a.TD), unsafe.Add(a.A, k*a.TA)
+		copyRows(&block)
+	}
+}
+
+func fold(a *Args) {
+	dst, width := numbers(a.Dst, a.N), a.N-a.K+1
+	clear(dst)
+	if width <= 0 {
+		return
+	}
+	for m := range a.M {
+		for k := range a.K {
+			for i, x := range numbers(unsafe.Add(a.A, m*a.SA+k*a.TA), width) {
+				dst[k+i] += x
+			}
+		}
+	}
+}
+
+// exceeds reports whether y, which comes after x, is the maximum of both. NaN exceeds all numbers.
+func exceeds(y, x float32) bool { return y > x || y != y && x == x }
+
+// firstOfFour returns the first maximum of a window: its row and column, from 0.
+func firstOfFour(top, bottom []float32) (row, column int) {
+	b, d := 0, 0
+	if exceeds(top[1], top[0]) {
+		b = 1
+	}
+	if exceeds(bottom[1], bottom[0]) {
+		d = 1
+	}
+	if exceeds(bottom[d], top[b]) {
+		return 1, d
+	}
+	return 0, b
+}
+
+func maxOfFour(a *Args) {
+	for m := range a.M {
+		window := [2][]float32{row(a.A, 2*m, a.SA, 2*a.N), row(a.A, 2*m+1, a.SA, 2*a.N)}
+		dst := row(a.Dst, m, a.SD, a.N)
+		for n := range dst {
+			y, x := firstOfFour(window[0][2*n:], window[1][2*n:])
+			dst[n] = window[y][2*n+x]
+		}
+	}
+}
+
+func maxOfFourGrad(a *Args) {
+	for m := range a.M {
+		top, bottom := row(a.A, 2*m, a.SA, 2*a.N), row(a.A, 2*m+1, a.SA, 2*a.N)
+		dst := [2][]float32{row(a.Dst, 2*m, a.SD, 2*a.N), row(a.Dst, 2*m+1, a.SD, 2*a.N)}
+		for n, d := range row(a.B, m, a.SB, a.N) {
+			y, x := firstOfFour(top[2*n:], bottom[2*n:])
+			clear(dst[0][2*n : 2*n+2])
+			clear(dst[1][2*n : 2*n+2])
+			dst[y][2*n+x] = d
 		}
 	}
 }

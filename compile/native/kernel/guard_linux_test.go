@@ -32,7 +32,7 @@ func newGuarded(t testing.TB, size int) guarded {
 
 func guardedMemory(t testing.TB) (mem [4]guarded) {
 	for i := range mem {
-		mem[i] = newGuarded(t, 1<<17)
+		mem[i] = newGuarded(t, 1<<18)
 	}
 	return mem
 }
@@ -104,7 +104,11 @@ func FuzzCalls(f *testing.F) {
 		k := Kernel(number) % NumKernels
 		a := Args{M: int(m % 80), N: int(n % 80), K: int(inner % 80), TA: elem}
 		for i, stride := range []*int{&a.SD, &a.SA, &a.SB, &a.SC} {
-			*stride = elem * (80 + int(bits>>(8*i)%80))
+			*stride = elem * (160 + int(bits>>(8*i)%80)) // rows of MaxOfFour have up to 158 numbers
+		}
+		if k == CopyBlocks { // no block of the result overlaps another one
+			a.M, a.K = a.M%8, a.K%8
+			a.TD, a.TA = a.M*a.SD+elem*int(bits>>40%9), elem*int(bits>>48%4096)
 		}
 		if bits>>32&1 == 1 {
 			a.SA, a.TA = elem, a.SA

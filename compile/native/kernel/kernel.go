@@ -8,7 +8,7 @@
 //   - Products (Gemm) add in ascending order of the inner index with fused multiply-add, from the initial value.
 //   - Sums over a row (SumRows, Gemv, Softmax) add element i to lane i mod 16, then add the lanes l and l+8, l and l+4,
 //     l and l+2, and the last two.
-//   - Sums over a column (SumCols) add in ascending order, from 0.
+//   - Sums over a column (SumCols) and over windows (Fold) add in ascending order, from 0.
 //   - NaN in any number that a result depends on gives NaN, also in Max and Clamp. The exceptions are the comparisons
 //     Greater and GreaterOrEqual.
 //
@@ -78,6 +78,16 @@ const (
 	CopyRows  // dst[m,n] = a[m,n], for M rows of N numbers with the strides SD and SA
 	Transpose // dst[n,m] = a[m,n]; SA is the stride of the M rows of a, SD that of the N rows of dst
 
+	// dst[k,m,n] = a[k,m,n], for K blocks of M rows of N numbers: the rows have the strides SD and SA, the blocks TD and TA.
+	CopyBlocks
+	// dst[n] = sum over m and k of a[m,k,n-k], with 0 <= n-k <= N-K: the gradient of N numbers of an image, from those of
+	// windows of K numbers. The N-K+1 numbers of row (m, k) begin m SA + k TA bytes from the first.
+	Fold
+	// dst[m,n] = first maximum of the window of the rows 2m and 2m+1 and the columns 2n and 2n+1 of a. NaN is the maximum.
+	MaxOfFour
+	// dst has b[m,n] where the window (m, n) of a has its first maximum, else 0, for 2M rows of 2N numbers of dst and a.
+	MaxOfFourGrad
+
 	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n]: the element (m, k) of a is m SA + k TA bytes from the first, rows
 	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all.
 	Gemm
@@ -120,11 +130,15 @@ var kernels = [NumKernels]layout{
 	MaxCols: {"MaxCols", line, matrix, absent, absent, ByColumns},
 	Gemv:    {"Gemv", column, matrix, line, single, ByRows},
 
-	Softmax:    {"Softmax", matrix, matrix, absent, absent, ByRows},
-	LogSoftmax: {"LogSoftmax", matrix, matrix, absent, absent, ByRows},
-	CopyRows:   {"CopyRows", matrix, matrix, absent, absent, ByRows | ByColumns},
-	Transpose:  {"Transpose", turned, matrix, absent, absent, ByRows | ByColumns},
-	Gemm:       {"Gemm", matrix, left, right, matrix, ByRows | ByColumns},
+	Softmax:       {"Softmax", matrix, matrix, absent, absent, ByRows},
+	LogSoftmax:    {"LogSoftmax", matrix, matrix, absent, absent, ByRows},
+	CopyRows:      {"CopyRows", matrix, matrix, absent, absent, ByRows | ByColumns},
+	Transpose:     {"Transpose", turned, matrix, absent, absent, ByRows | ByColumns},
+	CopyBlocks:    {"CopyBlocks", blocksDst, blocksA, absent, absent, 0},
+	Fold:          {"Fold", line, windows, absent, absent, 0},
+	MaxOfFour:     {"MaxOfFour", matrix, quads, absent, absent, 0},
+	MaxOfFourGrad: {"MaxOfFourGrad", quads, quads, matrix, absent, 0},
+	Gemm:          {"Gemm", matrix, left, right, matrix, ByRows | ByColumns},
 }
 
 // lineOf describes a function of each of N numbers.

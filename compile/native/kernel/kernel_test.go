@@ -31,6 +31,14 @@ func calls(k Kernel) (list []Args) {
 		switch k {
 		case Transpose:
 			a.SD = elem*m + gap
+		case CopyBlocks:
+			a.SD, a.TD, a.TA = elem*n+gap, m*(elem*n+gap)+2*gap, m*(elem*n+gap)+gap
+		case Fold:
+			a.SA, a.TA = inner*elem*n+gap, elem*n
+		case MaxOfFour:
+			a.SA = 2*elem*n + gap
+		case MaxOfFourGrad:
+			a.SA, a.SD, a.SB = 2*elem*n+gap, 2*elem*n+2*gap, elem*n+gap
 		case Gemm:
 			a.SA = elem*inner + gap
 			if n%2 == 1 { // a transposed
@@ -63,6 +71,11 @@ func calls(k Kernel) (list []Args) {
 			add(1, n, 17)
 			add(2, n, 17)
 			add(5, n, 17)
+		case k == CopyBlocks || k == Fold:
+			for _, inner := range []int{0, 1, 3, 5} {
+				add(3, n, inner)
+				add(n%7, n, inner)
+			}
 		case k.layout().dst == line && k.layout().a == line:
 			add(1, n, 0)
 		default:

@@ -16,8 +16,19 @@ type Set struct {
 	Run  [NumKernels]func(*Args)
 }
 
-// Sets returns the sets that this processor can run, the fastest first and plain Go last.
-func Sets() []*Set { return append(vectorSets(), goSet()) }
+// Sets returns the sets that this processor can run, the fastest first and plain Go last. Kernels that a set does not
+// have are those in plain Go.
+func Sets() []*Set {
+	sets, plain := vectorSets(), goSet()
+	for _, s := range sets {
+		for k := range s.Run {
+			if s.Run[k] == nil {
+				s.Run[k] = plain.Run[k]
+			}
+		}
+	}
+	return append(sets, plain)
+}
 
 // Best returns the fastest set that this processor can run.
 func Best() *Set { return Sets()[0] }

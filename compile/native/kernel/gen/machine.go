@@ -26,6 +26,7 @@ type machine struct {
 	wide      bool
 	words     map[uint32]operand.Mem
 	masks     *operand.Mem
+	orders    map[bool]operand.Mem // of pairs of lanes
 	labels    int
 	functions []string
 	table     []entry
@@ -99,6 +100,7 @@ const (
 	strideB
 	strideC
 	columnsA
+	blocksDst
 )
 
 // arguments is the register with the pointer to Args.

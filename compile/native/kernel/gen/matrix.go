@@ -11,6 +11,7 @@ import (
 func (m *machine) matrices() {
 	m.copyRows()
 	m.transpose()
+	m.images()
 	for rows := 1; rows <= m.stripRows(); rows++ {
 		m.product(rows)
 	}
