@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/search"
 )
 
 // Cell is one cell, with a key that identifies everything its result depends on.
@@ -36,7 +37,7 @@ type gridPoint struct {
 	spec *language.Spec
 	id   string     // hash of the spec without its engine
 	name schema.Str // name of the spec, and all settings applied to it, for error positions
-	set  []definition.Setting
+	set  []language.Assignment
 }
 
 // use sets the spec. All engines compute the same up to rounding, so a result does not depend on train.engine.
@@ -56,12 +57,13 @@ func (c *gridPoint) withLast(hash string) string {
 const keyVersion = 2
 
 // key returns a hash of everything that the result of a cell depends on.
-func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, splitHash string) (string, error) {
+func key(grid []gridPoint, rules search.Rules, choose definition.Choose, snapshots []int, dataHash, splitHash string) (string, error) {
 	content := struct {
 		Version   int
 		Specs     []string
 		Choose    *definition.Choose `json:",omitempty"`
 		Measure   string             `json:",omitempty"`
+		Halving   []int              `json:",omitempty"`
 		Snapshots []int              `json:",omitempty"`
 		Data      string
 		Split     string
@@ -74,6 +76,9 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 		if choose.Measure.V != measure.Accuracy {
 			content.Measure = choose.Measure.V
 		}
+		if rules.Halving > 0 {
+			content.Halving = []int{rules.Halving, rules.MinEpochs}
+		}
 	}
 	text, err := json.Marshal(content)
 	return sumOf(text), err
@@ -83,10 +88,10 @@ func key(grid []gridPoint, choose definition.Choose, snapshots []int, dataHash, 
 // It reports errors at their position in the file of the experiment. Specs that were read before
 // come from the cache.
 func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, r int,
-	variant definition.Setting, cache map[string]*language.Spec, errs *diag.List) []gridPoint {
+	variant language.Assignment, cache map[string]*language.Spec, errs *diag.List) []gridPoint {
 	name, set := l.SpecOn(on.Name.V, r, variant)
 	var list []gridPoint
-	for _, combination := range language.Combinations(definition.AxisValues(l.GridOn(on.Name.V, r))) {
+	for _, combination := range l.SettingsOn(on.Name.V, r) {
 		all := append(set[:len(set):len(set)], combination...)
 		all = append(all, on.Reading()...)
 		var overrides []string
@@ -99,6 +104,9 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			var err error
 			if spec, err = language.Load(name.V, overrides...); err != nil {
 				locateErrors(e, err, l, name, all, errs)
+				if l.Search.Trials.V > 0 { // other draws from a wrong range are wrong, too
+					return list
+				}
 				continue
 			}
 			if from := spec.Train.Init.Model; from.V != "" {
@@ -124,10 +132,13 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			addOnce(errs, e.ShowAt(l.Last.Pos, "learner %q: %s", l.Name.V, why))
 			continue
 		}
-		c := gridPoint{Setting: definition.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V,
+		c := gridPoint{Setting: language.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V,
 			name: name, set: all}
 		c.use(spec)
 		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.id == c.id }); i >= 0 {
+			if l.Search.Trials.V > 0 {
+				continue
+			}
 			addOnce(errs, e.ShowAt(combination[len(combination)-1].Pos, "learner %q: the grid has equal settings: %s "+
 				"and %s",
 				l.Name.V, list[i].Setting, c.Setting))
@@ -159,7 +170,7 @@ func lastFault(l *definition.Learner, spec *language.Spec, validated bool) strin
 // locateErrors converts errors of a spec to errors of the experiment. Errors of a setting are
 // reported at the setting, others at the name of the spec, with the position in the spec's own file
 // as a note.
-func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str, set []definition.Setting,
+func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str, set []language.Assignment,
 	errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
@@ -183,7 +194,7 @@ func locateErrors(e *definition.Experiment, err error, l *definition.Learner, na
 }
 
 // notesAt returns notes in which settings are named by their positions in the experiment's file.
-func notesAt(notes []string, set []definition.Setting) []string {
+func notesAt(notes []string, set []language.Assignment) []string {
 	notes = slices.Clone(notes)
 	for i := range notes {
 		for _, s := range set {

@@ -4,62 +4,33 @@ package experiment
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/search"
 )
 
-// The measure of the experiment chooses, the first setting on ties. A setting without a value is not chosen.
-func TestChoiceByMeasure(t *testing.T) {
-	c := &Cell{grid: []gridPoint{{Setting: "a"}, {Setting: "b"}, {Setting: "c"}}}
-	var settings []training
-	for i, values := range []measure.Values{
-		{measure.Accuracy: 0.75, "macro_f1": 0.25, measure.LogLoss: 1},
-		{measure.Accuracy: 0.5, "macro_f1": 0.5, measure.LogLoss: 0.5},
-		{measure.Accuracy: 0.75, "macro_f1": 0.5, "auroc": 0.5, measure.LogLoss: 2},
-	} {
-		settings = append(settings, training{})
-		settings[i].Report = &train.Report{Measures: train.Measures{data.TestPart: values}}
-	}
-	for name, want := range map[string]int{measure.Accuracy: 0, "macro_f1": 1, measure.LogLoss: 1, "auroc": 2} {
-		chosen, trials, err := best(c, measure.Find(name), settings, 0)
-		if err != nil || chosen != want || trials[2].Value == nil ||
-			*trials[2].Value != settings[2].Report.Measures.Test()[name] {
-			t.Errorf("%s: setting %d, want %d: %+v, %v", name, chosen, want, trials, err)
-		}
-	}
-	if _, trials, err := best(c, measure.Find("brier"), settings, 0); err == nil ||
-		!strings.Contains(err.Error(), "brier is not defined on the held-out bags") {
-		t.Errorf("a measure without values: %+v, %v", trials, err)
-	}
-	settings[1].Err = errors.New("out of memory")
-	if chosen, _, err := best(c, measure.Find("macro_f1"), settings, 0); err != nil || chosen != 2 {
-		t.Errorf("setting %d, %v; the second has failed", chosen, err)
-	}
-}
-
-// Keys of cells change with the measure, and are the same as without it for the accuracy.
+// Keys of cells change with the measure and with halving, and are the same as without them for the accuracy.
 func TestKeyOfChoice(t *testing.T) {
 	grid := []gridPoint{{id: "a"}, {id: "b"}}
 	keys := map[string]bool{}
 	for _, name := range []string{measure.Accuracy, "macro_f1", measure.LogLoss} {
-		k, err := key(grid, definition.Choose{Holdout: 0.2, Stratify: true, Seed: 1, Measure: schema.Str{V: name}}, nil,
-			"data", "split")
-		if err != nil {
-			t.Fatal(err)
+		for _, halving := range []int{0, 3, 4} {
+			k, err := key(grid, search.Rules{Halving: halving, MinEpochs: 1}, definition.Choose{Holdout: 0.2, Stratify: true,
+				Seed: 1, Measure: schema.Str{V: name}}, nil, "data", "split")
+			if err != nil {
+				t.Fatal(err)
+			}
+			keys[k] = true
 		}
-		keys[k] = true
 	}
-	if len(keys) != 3 || !keys["1cc7334ced3b5372d46210019a4215e61d229fabc7ffb3664dbd7069b5caa493"] {
+	if len(keys) != 9 || !keys["1cc7334ced3b5372d46210019a4215e61d229fabc7ffb3664dbd7069b5caa493"] {
 		t.Errorf("keys %v", keys)
 	}
 }

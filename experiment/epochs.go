@@ -43,19 +43,22 @@ func (k *epochClock) remaining() time.Duration {
 
 // secondsPerEpoch estimates the time of an epoch of a training in a group; 0 for fitted learners, whose cells count
 // when they end.
-func secondsPerEpoch(g *group) float64 {
-	seconds, epochs := 0.0, 0
+func (r *runner) secondsPerEpoch(g *group) float64 {
+	seconds, epochs := 0.0, 0.0
 	for _, c := range g.Cells {
 		if c.grid[0].spec.Fitted() {
 			return 0
 		}
 		seconds += c.estimate
-		for _, point := range c.grid {
-			epochs += point.spec.Train.Epochs.V
+		last := float64(c.grid[0].spec.Train.Epochs.V)
+		if n := len(c.grid); n > 1 {
+			sum := 0.0
+			for _, point := range c.grid {
+				sum += float64(point.spec.Train.Epochs.V)
+			}
+			epochs += sum * r.rules(c.Learner).Share(n, int(last))
 		}
-		if len(c.grid) > 1 { // and the chosen setting
-			epochs += c.grid[0].spec.Train.Epochs.V
-		}
+		epochs += last // of the only or the chosen setting
 	}
-	return seconds / float64(max(1, epochs))
+	return seconds / max(1, epochs)
 }

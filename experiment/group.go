@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
@@ -22,6 +21,7 @@ import (
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
+	"github.com/miplc/miplc/train/search"
 )
 
 // group has cells that are computed together: the splits, r and settings of learners that share a
@@ -176,25 +176,24 @@ func (r *runner) train(ctx context.Context, w *computation) {
 func (r *runner) trainCells(ctx context.Context, w *computation) {
 	g := w.group
 	sets, splits := make([]*runs.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
-	var settings []training
+	searches, list := make([]*search.Search, len(g.Cells)), []*search.Search(nil)
 	for i, c := range g.Cells {
 		w.results[i] = &Result{}
 		if sets[i], splits[i], w.errs[i] = r.bagsAndSplit(c); w.errs[i] == nil && len(c.grid) > 1 {
-			settings, w.errs[i] = r.settings(settings, g, i, sets[i], splits[i])
+			if searches[i], w.errs[i] = r.search(g, c, sets[i], splits[i]); w.errs[i] == nil {
+				list = append(list, searches[i])
+			}
 		}
 	}
-	r.outcomes(ctx, g, settings, func(*training) {})
-	for _, t := range settings {
-		if t.Err == nil {
-			w.results[t.cell].Seconds += t.Report.Seconds
-		}
-	}
+	interrupted := search.Run(ctx, r.trainers, list, r.options(g), nil)
 	var final []training
 	for i, c := range g.Cells {
 		chosen := 0
-		if w.errs[i] == nil && len(c.grid) > 1 {
-			chosen, w.results[i].Trials, w.errs[i] = best(c, measure.Find(r.e.Choose.Measure.V), settings, i)
-			w.results[i].Setting = c.grid[chosen].Setting
+		if w.errs[i] == nil && searches[i] != nil {
+			if chosen, w.errs[i] = searches[i].Chosen(); interrupted != nil {
+				w.errs[i] = fmt.Errorf("choosing a setting: %w", interrupted)
+			}
+			w.results[i].take(searches[i], chosen)
 		}
 		if w.errs[i] != nil {
 			continue
@@ -228,22 +227,29 @@ func (r *runner) bagsAndSplit(c *Cell) (*runs.Bags, *data.Split, error) {
 	return set, split, err
 }
 
-// settings adds the trials of the grid of a cell, which test on held-out training bags.
-func (r *runner) settings(list []training, g *group, cell int, set *runs.Bags, split *data.Split) ([]training, error) {
-	c := g.Cells[cell]
+// search returns the search for the setting of a cell, whose trials test on held-out training bags.
+func (r *runner) search(g *group, c *Cell, set *runs.Bags, split *data.Split) (*search.Search, error) {
 	inner, err := holdOut(set.Dataset, split, r.e.Choose, c.Split, c.dataset.splits.Group.V != "")
 	if err != nil {
-		return list, err
+		return nil, err
 	}
+	trials, settings := make([]*train.Trial, len(c.grid)), make([]string, len(c.grid))
 	for n, point := range c.grid {
-		t, err := r.trial(g, c, fmt.Sprint("setting-", n+1), point.spec, set, inner)
-		if err != nil {
-			return list, err
+		if trials[n], err = r.trial(g, c, fmt.Sprint("setting-", n+1), point.spec, set, inner); err != nil {
+			return nil, err
 		}
-		t.Snapshots, t.OnlySnapshots = []int{}, true
-		list = append(list, training{cell: cell, trial: t})
+		settings[n] = point.Setting
 	}
-	return list, nil
+	return search.New(r.rules(c.Learner), trials, settings), nil
+}
+
+// rules returns how a learner chooses a setting.
+func (r *runner) rules(learner string) search.Rules { return rulesOf(r.e, r.e.Learner(learner)) }
+
+// rulesOf returns how a learner of an experiment chooses a setting.
+func rulesOf(e *definition.Experiment, l *definition.Learner) search.Rules {
+	return search.Rules{Measure: train.HeldOutMeasure(e.Choose.Measure.V), Halving: l.Search.Halving.V,
+		MinEpochs: l.Search.MinEpochs.V}
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.
@@ -272,21 +278,25 @@ func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, se
 func (r *runner) trialsDir(c *Cell) string { return filepath.Join(r.o.Dir, TrialsFolder, c.Key[:16]) }
 
 // outcomes trains a list of trials and calls done for each when it has ended, concurrently for those that train at the
-// same time. Cells without a shared
-// program divide the cores among them, so their settings train one after the other.
+// same time. Cells without a shared program divide the cores among them, so their settings train one after the other.
 func (r *runner) outcomes(ctx context.Context, g *group, list []training, done func(*training)) {
 	trials := make([]*train.Trial, len(list))
 	for i, t := range list {
 		trials[i] = t.trial
 	}
-	o := train.Options{Resume: true, MaxParallel: 1, Observer: watching{r: r, perEpoch: secondsPerEpoch(g)}}
-	if g.Shared {
-		o.MaxParallel = r.maxGroup
-	}
-	r.trainers.Train(ctx, trials, o, func(i int, out train.Outcome) {
+	r.trainers.Train(ctx, trials, r.options(g), func(i int, out train.Outcome) {
 		list[i].Outcome = out
 		done(&list[i])
 	})
+}
+
+// options returns how the trials of a group train.
+func (r *runner) options(g *group) train.Options {
+	o := train.Options{Resume: true, MaxParallel: 1, Observer: watching{r: r, perEpoch: r.secondsPerEpoch(g)}}
+	if g.Shared {
+		o.MaxParallel = r.maxGroup
+	}
+	return o
 }
 
 // watching passes notes, warnings and epochs of the trainings of a group to the observer of the experiment.
@@ -324,48 +334,6 @@ func (w watching) Epoch(train.Metrics, train.Progress) {
 	w.r.epochs.pass(w.perEpoch)
 	w.r.progress.Left, w.r.progress.Percent = w.r.epochs.remaining(), w.r.epochs.percent()
 	w.r.o.Observer.Epoch(w.r.progress)
-}
-
-// best returns the setting of a cell with the best value of a measure on the held-out bags, the first one
-// on ties. A setting that failed is never chosen, and one that diverged only if all others failed or
-// diverged too.
-func best(c *Cell, by *measure.Measure, settings []training, cell int) (chosen int, trials []SettingResult, err error) {
-	chosen = -1
-	for _, s := range settings {
-		if s.cell != cell {
-			continue
-		}
-		i := len(trials)
-		t := SettingResult{Setting: c.grid[i].Setting}
-		if s.Err == nil {
-			t.Accuracy, t.Diverged = s.Report.Measures.Accuracy(data.TestPart), s.Report.Diverged != nil
-			t.Value = s.Report.Measures.Test().Get(by.Name)
-		}
-		switch {
-		case s.Err != nil:
-			t.Error = s.Err.Error()
-		case t.Value == nil:
-			t.Error = fmt.Sprintf("%s is not defined on the held-out bags; it needs %s", by.Name, by.Requires())
-		case chosen < 0 || betterThan(t, trials[chosen], by.Lower):
-			chosen = i
-		}
-		trials = append(trials, t)
-	}
-	if chosen < 0 {
-		return 0, nil, fmt.Errorf("every setting of the grid failed; %s: %s", trials[0].Setting, trials[0].Error)
-	}
-	return chosen, trials, nil
-}
-
-// betterThan reports whether a trained setting is better than another one. lower means that lower values are better.
-func betterThan(t, other SettingResult, lower bool) bool {
-	if t.Diverged != other.Diverged {
-		return other.Diverged
-	}
-	if lower {
-		return *t.Value < *other.Value
-	}
-	return *t.Value > *other.Value
 }
 
 // fillResult sets the result of a trained cell. Its accuracies are those of the exported model; a mean over the last

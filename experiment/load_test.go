@@ -111,15 +111,15 @@ func TestRead(t *testing.T) {
 		{"A", 3, "demipl", "train.epochs=3, loss=[disambiguation], train.epochs=4", 1},
 		{"B", 1, "demipl-pr", "train.epochs=3, loss=[disambiguation]", 4},
 	} {
-		spec, set := a.SpecOn(c.data, c.r, definition.Setting{})
+		spec, set := a.SpecOn(c.data, c.r, language.Assignment{})
 		grid := a.GridOn(c.data, c.r)
-		if spec.V != c.spec || definition.DescribeSettings(set) != c.set ||
-			len(language.Combinations(definition.AxisValues(grid))) != c.grid {
-			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, definition.DescribeSettings(set),
-				len(language.Combinations(definition.AxisValues(grid))))
+		if spec.V != c.spec || language.DescribeSettings(set) != c.set ||
+			len(language.Combinations(language.AxisValues(grid))) != c.grid {
+			t.Errorf("a on %s r=%d: %s, %s, %d settings", c.data, c.r, spec.V, language.DescribeSettings(set),
+				len(language.Combinations(language.AxisValues(grid))))
 		}
 	}
-	if got := definition.DescribeSettings(language.Combinations(definition.AxisValues(
+	if got := language.DescribeSettings(language.Combinations(language.AxisValues(
 		a.Grid))[1]); got != "train.lr=0.1, train.momentum=0.9" {
 		t.Errorf("second setting: %s", got)
 	}

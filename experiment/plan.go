@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -86,6 +87,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 				}
 				for _, v := range l.Variants() {
 					list := loadGrid(e, l, &d, r, v, cache, &errs)
+					checkHalving(e, l, list, &errs)
 					checkValidation(e, l, e.SplitsOf(&d), list, &errs)
 					loaded[l.On(d.Name.V, r, v)] = list
 				}
@@ -96,6 +98,14 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 		checkTwins(e, loaded, &errs)
 	}
 	return loaded, errs.Err()
+}
+
+// checkHalving reports halving of a learner that is fitted in one step.
+func checkHalving(e *definition.Experiment, l *definition.Learner, list []gridPoint, errs *diag.List) {
+	if l.Search.Halving.V > 0 && slices.ContainsFunc(list, func(c gridPoint) bool { return c.spec.Fitted() }) {
+		addOnce(errs, e.ShowAt(l.Search.Halving.Pos, "learner %q: halving needs epochs; this learner has none: it is fitted "+
+			"in one step", l.Name.V).WithNote("remove halving: then all trials are fitted"))
+	}
 }
 
 // checkValidation reports specs that need validation bags if the experiment draws none.
@@ -275,7 +285,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 			for n, drawn := range splits {
 				c.Split, c.SplitHash = n+1, drawn.Hash()
 				var err error
-				if c.Key, err = key(c.grid, e.Choose, e.Attention.Epochs, in.facts.Hash, c.SplitHash); err != nil {
+				if c.Key, err = key(c.grid, rulesOf(e, l), e.Choose, e.Attention.Epochs, in.facts.Hash, c.SplitHash); err != nil {
 					return err
 				}
 				p.Cells = append(p.Cells, c)
@@ -328,14 +338,18 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 		if err != nil {
 			return dataErrorAt(e, d.Name, in.facts, err)
 		}
-		m := measure.Find(e.Choose.Measure.V)
-		if !m.Fits(set.Multi) {
-			return e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name,
-				in.facts.title()).WithNote("it needs %s", m.Requires()))
-		}
-		if m.NeedsLabels() && !anyKnown(set, inner.Test) {
+		m := train.HeldOutMeasure(e.Choose.Measure.V)
+		wrong := e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name,
+			in.facts.title()).WithNote("it needs %s", m.Requires()))
+		switch {
+		case !m.Fits(set.Multi):
+			return &runs.SpecError{Err: wrong}
+		case m.Name == train.MeasureLoss:
+		case m.NeedsLabels() && !anyKnown(set, inner.Test):
 			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
 				"choose: {measure: %s} needs none", i+1, measure.InsideCandidates))
+		case train.DefinedMeasures(set, inner.Test).Get(m.Name) == nil:
+			return &runs.SpecError{Err: wrong}
 		}
 	}
 	return nil
@@ -377,7 +391,8 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 	errs *diag.List) bool {
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
 	if n := len(c.grid); n > 1 {
-		repeated = 1 - e.Choose.Holdout + 1/float64(n)
+		share := rulesOf(e, l).Share(n, c.grid[0].spec.Train.Epochs.V)
+		repeated = (1-e.Choose.Holdout)*share + 1/float64(n)
 	}
 	for _, point := range c.grid {
 		trial, err := runs.Trial(point.spec, set, splits[0])
@@ -450,7 +465,7 @@ func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error 
 			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[datasetOf(&c)] {
 				continue
 			}
-			now, err := key(loaded[c.AllSplits()], p.experiment.Choose, p.experiment.Attention.Epochs, old.Hash, c.SplitHash)
+			now, err := key(loaded[c.AllSplits()], rulesOf(p.experiment, p.experiment.Learner(c.Learner)), p.experiment.Choose, p.experiment.Attention.Epochs, old.Hash, c.SplitHash)
 			if err != nil {
 				return err
 			}

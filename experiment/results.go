@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/search"
 )
 
 // Folder is the folder of results in the folder of an experiment. It has one file for each process that
@@ -42,7 +43,7 @@ type Result struct {
 	Baseline    *runs.Baseline    `json:"baseline,omitempty"`
 	Findings    []runs.Finding    `json:"findings,omitempty"`
 	Setting     string            `json:"setting,omitempty"` // chosen from the grid
-	Trials      []SettingResult   `json:"trials,omitempty"`  // one per setting of the grid
+	Trials      []search.Result   `json:"trials,omitempty"`  // one per setting of the grid
 	Attention   []Histogram       `json:"attention,omitempty"`
 	TrainBags   int               `json:"train_bags,omitempty"`
 	TestBags    int               `json:"test_bags,omitempty"`
@@ -65,15 +66,12 @@ func (r Result) MarshalJSON() ([]byte, error) {
 	}{fields: fields(r)})
 }
 
-// SettingResult is the result of one setting of a grid on the held-out training bags.
-type SettingResult struct {
-	Setting  string   `json:"setting"`
-	Accuracy *float64 `json:"accuracy,omitempty"` // nil: the training failed
-	// of the measure that chooses; nil: the training failed, or it is not defined
-	Value *float64 `json:"value,omitempty"`
-	Error string   `json:"error,omitempty"`
-	// its loss exploded: it is chosen only if all others failed or diverged too
-	Diverged bool `json:"diverged,omitempty"`
+// take sets the setting that a search chose, and its trials.
+func (r *Result) take(s *search.Search, chosen int) {
+	r.Setting, r.Trials = s.Settings[chosen], s.Results
+	for _, t := range s.Results {
+		r.Seconds += t.Seconds
+	}
 }
 
 // Histogram has the counts of attention scores of the test bags after an epoch, in HistogramBins
@@ -227,7 +225,10 @@ func (r *Results) add(one Result) {
 // Substance returns the part of a result that does not depend on when, by which version and on
 // which machine the cell was computed.
 func (r Result) Substance() string {
-	r.Seconds, r.Miplc, r.Environment = 0, "", nil
+	r.Seconds, r.Miplc, r.Environment, r.Trials = 0, "", nil, slices.Clone(r.Trials)
+	for i := range r.Trials {
+		r.Trials[i].Seconds = 0
+	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err.Error()

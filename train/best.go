@@ -17,6 +17,15 @@ import (
 // of one label it is the cross-entropy. For bags with any number of labels it is the log loss.
 const MeasureLoss = "loss"
 
+// HeldOutMeasure returns a measure by which held-out bags choose among the trials of a search: one of the table, or
+// MeasureLoss.
+func HeldOutMeasure(name string) *measure.Measure {
+	if name == MeasureLoss {
+		return &measure.Measure{Name: MeasureLoss, Title: MeasureLoss, Lower: true, Needs: "candidate sets"}
+	}
+	return measure.Find(name)
+}
+
 // Best is the epoch that train.best chose.
 type Best struct {
 	Measure string  `json:"measure"`
@@ -48,8 +57,8 @@ func (t *Trial) selects() bool {
 	return t.validated() && t.Program.Spec.Train.Best.V != ""
 }
 
-// refits reports whether the trial is trained again on training and validation bags.
-func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V }
+// refits reports whether the trial is trained again on training and validation bags after this call.
+func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V && t.Pause == 0 }
 
 // CheckMeasures returns an error with the position of train.best or train.decay_measure in the
 // spec if the split cannot evaluate it: without validation bags, or if its measure is not defined
@@ -59,7 +68,7 @@ func (t *Trial) CheckMeasures() error {
 		return nil
 	}
 	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueMask(bag) != nil })
-	defined, spec := t.definedMeasures(), t.Program.Spec
+	defined, spec := DefinedMeasures(t.Data, t.Split.Validation), t.Program.Spec
 	for _, w := range spec.WatchedMeasures() {
 		m := measure.Find(w.Measure.V)
 		switch {
@@ -81,17 +90,19 @@ func (t *Trial) CheckMeasures() error {
 	return nil
 }
 
-// definedMeasures returns the measures that are defined on the validation bags. Their values are
-// those of predictions that do not depend on the bag.
-func (t *Trial) definedMeasures() measure.Values {
-	same := make([]float32, t.Data.Classes)
+// DefinedMeasures returns the measures that are defined on some bags. Their values are those of predictions that do not
+// depend on the bag.
+func DefinedMeasures(set *data.Dataset, bags []int) measure.Values {
+	same, p := make([]float32, set.Classes), measure.Predictions{}
 	for i := range same {
 		same[i] = 1
 	}
-	p := measure.Predictions{Threshold: t.threshold()}
-	for _, bag := range t.Split.Validation {
-		p.Add(same, t.Data.TrueMask(bag), t.Data.CandidateMask(bag))
-		p.AddGroup(t.Data.GroupOf(bag))
+	if set.Multi {
+		p.Threshold = 0.5
+	}
+	for _, bag := range bags {
+		p.Add(same, set.TrueMask(bag), set.CandidateMask(bag))
+		p.AddGroup(set.GroupOf(bag))
 	}
 	return p.Values()
 }
@@ -188,7 +199,7 @@ func (r *Run) chosenReport(engine string, state *State) *Report {
 		p.Seconds += m.Seconds
 	}
 	if r.testsOnce() {
-		p.Measures = measuresOf(r.Last)
+		p.Measures = r.measuresOf(r.Last)
 	}
 	if r.best.Epoch > 0 {
 		chosen := r.best.Best

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 )
@@ -108,7 +109,7 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 	}
 	f.began = time.Now()
 	for _, r := range filter(f.runs, nil) {
-		f.total += (r.lastEpoch() - r.done) * r.steps
+		f.total += (r.stopEpoch() - r.done) * r.steps
 	}
 	f.options.Observer.Begin(f.plan())
 	for epoch := f.next(); epoch > 0; epoch = f.next() {
@@ -247,7 +248,7 @@ func (f *fit) predict(runs []*Run) error {
 		for _, part := range r.parts {
 			r.predictions[part.Name] = &Predictions{}
 		}
-		r.now.FromSteps = len(r.stepPredictions) > 0 && !r.final
+		r.now.FromSteps = len(r.stepPredictions) > 0 && !r.final && r.parts[0].Name == data.TrainPart
 	}
 	return f.executor.Predict(f.work, runs)
 }
@@ -309,7 +310,7 @@ func (r *Run) checkpointDue() bool {
 	case r.Dir == "":
 		return false
 	case r.CheckpointInterval > 0:
-		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || r.refits() && !r.active()
+		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || (r.refits() || r.Pause > 0) && !r.active()
 	}
 	return every > 0 && (!r.active() || r.done%every == 0 && time.Since(r.fit.lastSave) >= minSaveInterval*r.fit.saveTime)
 }
@@ -360,7 +361,7 @@ func (f *fit) outcomes() ([]Outcome, error) {
 func (f *fit) plan() Plan {
 	trials, done := make([]*Trial, len(f.runs)), 0
 	for i, r := range f.runs {
-		if trials[i] = r.Trial; !f.options.retry {
+		if trials[i] = r.Trial; !f.options.Seen {
 			done += r.done
 		}
 	}

@@ -171,7 +171,7 @@ func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, 
 		half := len(group) / 2
 		o.ObserverOrSilent().Note(fmt.Sprintf("a group of %d runs failed (%v): continuing with each half of it", len(group),
 			err))
-		o.retry = true
+		o.Seen = true
 		g.train(ctx, trials, group[:half], o, done)
 		g.train(ctx, trials, group[half:], o, done)
 	}

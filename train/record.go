@@ -101,8 +101,14 @@ func (r *Record) BagWeights(bag int) []float32 {
 	return r.Weights[bag*r.Data.Classes : (bag+1)*r.Data.Classes]
 }
 
-// measured reports whether an epoch is evaluated.
+// measured reports whether bags are evaluated after an epoch.
 func (r *Record) measured(epoch int) bool {
+	return r.evaluated(epoch) || epoch == r.Pause || slices.Contains(r.Curve, epoch)
+}
+
+// evaluated reports whether all parts of the split are evaluated after an epoch, except test bags that are evaluated
+// once.
+func (r *Record) evaluated(epoch int) bool {
 	every := r.Program.Spec.Train.EvalEvery.V
 	return (!r.OnlySnapshots || r.selects() || r.Program.Spec.Train.DecayMeasure.V != "") && every > 0 &&
 		epoch%every == 0 || r.snapshot(epoch) || epoch > r.lastEpoch()-r.LastEpochs
@@ -119,6 +125,14 @@ func (r *Record) snapshot(epoch int) bool {
 
 // lastEpoch returns the epoch after which training ends at the latest.
 func (r *Record) lastEpoch() int { return cmp.Or(r.Until, r.Epochs) }
+
+// stopEpoch returns the epoch after which this call ends at the latest.
+func (r *Record) stopEpoch() int {
+	if r.Pause > 0 {
+		return min(r.Pause, r.lastEpoch())
+	}
+	return r.lastEpoch()
+}
 
 // Add adds the prediction of a bag to o: probabilities [k] and attention scores [n], which it
 // copies.
@@ -149,7 +163,7 @@ func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32
 // RecordEvaluation records predictions after an epoch and computes the measures of m.
 func (r *Record) RecordEvaluation(epoch int, m *Metrics, found PartPredictions) {
 	r.Last = found
-	m.Measures = measuresOf(found)
+	m.Measures = r.measuresOf(found)
 	if r.snapshot(epoch) {
 		r.Attention = append(r.Attention, AttentionSnapshot{epoch, found.scores(data.TrainPart), found.scores(data.TestPart)})
 	}
@@ -240,24 +254,25 @@ func (c *runningMean) share() *float64 {
 }
 
 // Measures has the measures of each part of a split by the name of the part. Parts without bags
-// are missing. Only validation bags have MeasureLoss.
+// are missing. Only validation bags and held-out bags of a search have MeasureLoss.
 type Measures map[string]measure.Values
 
 // measuresOf computes the measures of the parts that were evaluated.
-func measuresOf(found PartPredictions) Measures {
+func (t *Trial) measuresOf(found PartPredictions) Measures {
 	m := Measures{}
 	for part, p := range found {
-		if p.Bags() > 0 {
-			m[part] = p.Values()
+		if p.Bags() == 0 {
+			continue
 		}
-	}
-	v := m[data.ValidationPart]
-	switch loss, defined := v[measure.LogLoss]; {
-	case v == nil:
-	case found[data.ValidationPart].Threshold == 0:
-		v[MeasureLoss] = candidateLoss(&found[data.ValidationPart].Predictions)
-	case defined:
-		v[MeasureLoss] = loss
+		m[part] = p.Values()
+		if part != data.ValidationPart && (t.Curve == nil || part != data.TestPart) {
+			continue
+		}
+		if p.Threshold == 0 {
+			m[part][MeasureLoss] = candidateLoss(&p.Predictions)
+		} else if loss, defined := m[part][measure.LogLoss]; defined {
+			m[part][MeasureLoss] = loss
+		}
 	}
 	return m
 }

@@ -69,7 +69,7 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 	}
 	part := t.detailPart()
 	r.Detail, r.DetailOf = found[part].Detail(t.Data.AllClassNames()), part
-	r.Predictions, r.Measures = found, measuresOf(found)
+	r.Predictions, r.Measures = found, t.measuresOf(found)
 }
 
 // LastAccuracy returns the mean test accuracy of the last n epochs, or of the last one if n < 2. Measures count as

@@ -172,8 +172,14 @@ func (r *Run) keepPrediction(bag int, probabilities, attention []float32) {
 // evaluatedParts returns the parts of the split that are evaluated now.
 func (r *Run) evaluatedParts() []data.Part {
 	list := r.Split.Parts()
-	if r.testsOnce() && !r.final {
+	if r.final {
+		return list
+	}
+	if r.testsOnce() {
 		list = list[:len(list)-1]
+	}
+	if !r.evaluated(r.now.Epoch) { // only for the curve of a search
+		list = slices.DeleteFunc(list, func(part data.Part) bool { return part.Name == data.TrainPart })
 	}
 	return list
 }
@@ -269,7 +275,7 @@ func (r *Run) checkState(s *State) error {
 }
 
 // active reports whether the run has epochs left.
-func (r *Run) active() bool { return r.err == nil && !r.stopped && r.done < r.lastEpoch() }
+func (r *Run) active() bool { return r.err == nil && !r.stopped && r.done < r.stopEpoch() }
 
 // filter returns the runs without an error that satisfy a condition; nil: all without an error.
 func filter(runs []*Run, condition func(*Run) bool) []*Run {

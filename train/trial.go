@@ -37,6 +37,12 @@ type Trial struct {
 	Snapshots []int
 	// OnlySnapshots evaluates the trial only for its snapshots, not every train.eval_every epochs.
 	OnlySnapshots bool
+	// Pause is the epoch after which the training stops with a checkpoint, from which another call with a later Pause
+	// continues. Its outcome is that of the model after this epoch. No number of a training depends on its pauses. 0: none.
+	Pause int
+	// Curve are the epochs after which the held-out bags of a trial that is tried for a search are evaluated; nil: the
+	// trial is not of a search.
+	Curve []int
 	// LastEpochs is the number of last epochs that are evaluated in any case, see
 	// Report.LastAccuracy.
 	LastEpochs int
@@ -84,6 +90,15 @@ func (t *Trial) LargeSteps() bool { return t.Program.HasImages() || t.Data.OnDis
 // BatchSize returns the number of bags of a step. The last step of an epoch may have fewer.
 func (t *Trial) BatchSize() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
+// HeldOutPart returns the name of the part of the split whose bags choose among the trials of a search: the test bags,
+// or the validation bags if there are no test bags.
+func (t *Trial) HeldOutPart() string {
+	if len(t.Split.Test) == 0 {
+		return data.ValidationPart
+	}
+	return data.TestPart
+}
+
 // Outcome is the report of a trial, or the error that ended it.
 type Outcome struct {
 	Report *Report
@@ -128,7 +143,8 @@ type Options struct {
 	// concurrently, see MergeObservers.
 	Observer Observer
 
-	retry bool // the observer has seen the epochs in the checkpoints
+	// Seen reports that the observer has seen the epochs in the checkpoints.
+	Seen bool
 }
 
 // ObserverOrSilent returns the observer, or one that ignores all events.

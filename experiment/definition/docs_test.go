@@ -16,13 +16,14 @@ import (
 const (
 	guide     = "../../docs/experiments.md"
 	reference = "../../docs/experiment-reference.md"
+	searches  = "../../docs/search.md"
 )
 
-// The examples of both pages are valid. The reference names every shipped experiment,
+// The examples of the pages are valid. The reference names every shipped experiment,
 // every key and every kind of table and figure.
 func TestReference(t *testing.T) {
 	text := map[string]string{}
-	for page, examples := range map[string]int{guide: 3, reference: 2} {
+	for page, examples := range map[string]int{guide: 3, reference: 3, searches: 1} {
 		src, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -41,6 +42,7 @@ func TestReference(t *testing.T) {
 	testsupport.CheckLanguageTables(t, reference, map[string]string{
 		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
 		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows),
+		"search":    schema.Reference(schema.Find(learnerRows, "search").Rows),
 		"splits":    schema.Reference(schema.Find(rows, "splits").Rows),
 		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows),
 		"report": schema.Reference(itemRows),

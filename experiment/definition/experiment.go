@@ -5,10 +5,10 @@ package definition
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -49,12 +49,12 @@ type DataSet struct {
 
 // Reading returns the settings that the dataset gives to the specs: data.labels, and data.set, on
 // which data.labels depends.
-func (d *DataSet) Reading() []Setting {
+func (d *DataSet) Reading() []language.Assignment {
 	if d.Labels.V == "" {
 		return nil
 	}
 	file, _ := json.Marshal(d.File.V) // a text has no errors
-	return []Setting{{"data.set", string(file), d.Labels.Pos}, {"data.labels", d.Labels.V, d.Labels.Pos}}
+	return []language.Assignment{{"data.set", string(file), d.Labels.Pos}, {"data.labels", d.Labels.V, d.Labels.Pos}}
 }
 
 // SetPos records the position of the dataset in the file.
@@ -76,13 +76,15 @@ type Learner struct {
 	Title string     // name in tables
 	Group string     // heading above it in tables, e.g. "Mean"
 	Spec  schema.Str
-	Set   []Setting
-	// Grid lists the settings to choose from: keys and their values.
-	Grid []Axis
+	Set   []language.Assignment
+	// Grid lists the settings to choose from: keys and their values or ranges.
+	Grid []language.Axis
+	// Search draws settings from Grid and stops bad ones early.
+	Search language.Search
 	// Last is the number of last epochs whose mean test accuracy is that of a cell.
 	Last schema.Int
 	// Vary creates one variant of the learner per value.
-	Vary  *Axis
+	Vary  *language.Axis
 	Where // restricts the learner to some datasets and r
 	Cases []Case
 	// Published lists published accuracies of the learner.
@@ -99,9 +101,9 @@ type Published struct {
 // Case replaces settings of a learner on some datasets and r.
 type Case struct {
 	Where
-	Spec schema.Str // empty: that of the learner
-	Set  []Setting  // in addition to those of the learner
-	Grid []Axis     // replaces that of the learner, unless it is nil
+	Spec schema.Str            // empty: that of the learner
+	Set  []language.Assignment // in addition to those of the learner
+	Grid []language.Axis       // replaces that of the learner, unless it is nil
 }
 
 // Where selects datasets and numbers r; an empty list selects all.
@@ -117,21 +119,6 @@ func (w Where) Has(data string, r int) bool {
 
 func hasName(list []schema.Str, name string) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(s schema.Str) bool { return s.V == name })
-}
-
-// Setting is one override of a spec, like --set.
-type Setting struct {
-	Key   string
-	Value string // YAML in flow style
-	Pos   diag.Pos
-}
-
-func (s Setting) String() string { return s.Key + "=" + s.Value }
-
-// Axis is a key of a spec with several values.
-type Axis struct {
-	Key    string
-	Values []Setting
 }
 
 // Splits defines how bags are split into training and test bags: at random, split i with seed
@@ -230,15 +217,15 @@ func (e *Experiment) SplitsOf(d *DataSet) Splits {
 }
 
 // Variants returns the values of Vary as settings, or one empty setting.
-func (l *Learner) Variants() []Setting {
+func (l *Learner) Variants() []language.Assignment {
 	if l.Vary == nil {
-		return []Setting{{}}
+		return []language.Assignment{{}}
 	}
 	return l.Vary.Values
 }
 
 // On returns the coordinates of the learner's cells on a dataset, without the split.
-func (l *Learner) On(data string, r int, variant Setting) Coord {
+func (l *Learner) On(data string, r int, variant language.Assignment) Coord {
 	c := Coord{Data: data, R: r, Learner: l.Name.V}
 	if variant.Key != "" {
 		c.Variant = variant.String()
@@ -257,7 +244,7 @@ func (l *Learner) PublishedOn(data string, r int) string {
 }
 
 // SpecOn returns the spec and the settings of the learner on a dataset, without those of its grid.
-func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, set []Setting) {
+func (l *Learner) SpecOn(data string, r int, variant language.Assignment) (spec schema.Str, set []language.Assignment) {
 	spec, set = l.Spec, slices.Clone(l.Set)
 	for _, c := range l.Cases {
 		if !c.Has(data, r) {
@@ -275,7 +262,7 @@ func (l *Learner) SpecOn(data string, r int, variant Setting) (spec schema.Str, 
 }
 
 // GridOn returns the grid of the learner on a dataset.
-func (l *Learner) GridOn(data string, r int) []Axis {
+func (l *Learner) GridOn(data string, r int) []language.Axis {
 	grid := l.Grid
 	for _, c := range l.Cases {
 		if c.Grid != nil && c.Has(data, r) {
@@ -285,20 +272,21 @@ func (l *Learner) GridOn(data string, r int) []Axis {
 	return grid
 }
 
-// DescribeSettings returns settings as "key=value, key=value".
-func DescribeSettings(set []Setting) string {
-	list := make([]string, len(set))
-	for i, s := range set {
-		list[i] = s.String()
+// SettingsOn returns the settings of the learner's grid on a dataset: those that are drawn, or all combinations; one
+// empty setting without a grid.
+func (l *Learner) SettingsOn(data string, r int) [][]language.Assignment {
+	grid := l.GridOn(data, r)
+	if l.Search.Trials.V > 0 && len(grid) > 0 {
+		return language.Draw(grid, uint64(l.Search.Seed.V), l.Search.Trials.V)
 	}
-	return strings.Join(list, ", ")
+	return language.Combinations(language.AxisValues(grid))
 }
 
-// AxisValues returns the values of each axis.
-func AxisValues(axes []Axis) [][]Setting {
-	list := make([][]Setting, len(axes))
-	for i, a := range axes {
-		list[i] = a.Values
+// countSettings returns an upper bound of the number of settings of SettingsOn, which draws none.
+func (l *Learner) countSettings(data string, r int) int {
+	grid := l.GridOn(data, r)
+	if l.Search.Trials.V > 0 && len(grid) > 0 {
+		return l.Search.Trials.V
 	}
-	return list
+	return language.CountCombinations(language.AxisValues(grid), language.MaxGrid)
 }

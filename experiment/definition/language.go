@@ -3,7 +3,6 @@
 package definition
 
 import (
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,7 +19,6 @@ const (
 	maxR         = 1000
 	maxCount     = 1 << 30
 	maxSplits    = 1000
-	maxGrid      = 1000
 	maxNameRunes = 60
 	maxCells     = 100_000
 	maxTrainings = 1_000_000
@@ -102,7 +100,10 @@ var learnerRows = []schema.Row{
 	{Name: "set", Custom: &settingsType,
 		Doc: "Settings of the spec, as for `--set` of `miplc train`. Data, split and name come from the experiment."},
 	{Name: "grid", Custom: &gridType,
-		Doc: "Settings of the spec to choose from: keys with lists of values, in all combinations."},
+		Doc: "Settings of the spec to choose from: keys with lists of values, or with ranges for `search`."},
+	{Name: "search", Rows: language.TrialRows(),
+		Doc: "Random settings from the grid, and an early end for bad ones: a number of trials, or a map. Without it, all " +
+			"combinations of the lists are trained."},
 	{Name: "last", Default: "1", In: schema.Closed(1, 1000),
 		Doc: "Number of final epochs over which the test accuracy is averaged. The programs of RC and LWS average 10. The " +
 			"other measures are those of the last epoch."},
@@ -156,8 +157,8 @@ var chooseRows = []schema.Row{
 	{Name: "stratify", Default: "true", Doc: "Hold out the same share of every class, where true labels are known."},
 	{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
 		Doc: "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
-	{Name: "measure", Default: measure.Accuracy, Choices: measure.Names(),
-		Doc: "[Measure](measures.md) of the held-out bags that chooses the setting."},
+	{Name: "measure", Default: measure.Accuracy, Choices: language.HeldOutMeasures(),
+		Doc: "[Measure](measures.md) of the held-out bags that chooses the setting, or `loss`, which needs no true labels."},
 }
 
 var attentionRows = []schema.Row{
@@ -217,7 +218,7 @@ var settingsType = schema.CustomType{
 			r.AddFault(n.Errorf("%s must be a map such as {train.epochs: 5}, not %s", path, n.Describe()))
 			return
 		}
-		list := to.(*[]Setting)
+		list := to.(*[]language.Assignment)
 		for i, key := range n.Keys() {
 			*list = append(*list, settingOf(r, key, n.Items()[i]))
 		}
@@ -230,83 +231,46 @@ var notForSpecs = []struct{ key, instead string }{
 	{"name", "name"}, {"extends", "spec"},
 }
 
-func settingOf(r *schema.Reader, key, value *schema.Node) Setting {
-	for _, not := range notForSpecs {
-		if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
-			r.AddFault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment",
-				not.instead))
+func settingOf(r *schema.Reader, key, value *schema.Node) language.Assignment {
+	checkKey(r)(key)
+	return language.Assignment{Key: key.Raw(), Value: value.Flow(), Pos: value.Pos()}
+}
+
+// checkKey returns a function that reports keys which the experiment sets itself.
+func checkKey(r *schema.Reader) func(key *schema.Node) {
+	return func(key *schema.Node) {
+		for _, not := range notForSpecs {
+			if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
+				r.AddFault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment",
+					not.instead))
+			}
 		}
 	}
-	return Setting{key.Raw(), value.Flow(), value.Pos()}
 }
 
 var gridType = schema.CustomType{
-	Noun:   "a map of keys and lists of values, such as {train.lr: [0.01, 0.05]}",
-	Schema: axesSchema(maxGrid),
+	Noun:   language.GridNoun,
+	Schema: language.GridSchema(language.MaxGrid, true),
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		*to.(*[]Axis) = axesOf(r, path, n)
+		*to.(*[]language.Axis) = language.ReadGrid(r, path, n, checkKey(r))
 	},
 }
 
 var varyType = schema.CustomType{
 	Noun:   "a map of one key and a list of values",
-	Schema: axesSchema(1),
+	Schema: language.GridSchema(1, false),
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		axes := axesOf(r, path, n)
-		if n.IsMap() && len(n.Keys()) != 1 {
+		axes := language.ReadGrid(r, path, n, checkKey(r))
+		switch one := language.HasRange(axes); {
+		case n.IsMap() && len(n.Keys()) != 1:
 			r.AddFault(n.Errorf("%s takes one key, not %d", path,
 				len(n.Keys())).WithNote("write settings to choose from in grid"))
-		} else if len(axes) == 1 {
-			*to.(**Axis) = &axes[0]
+		case one != nil:
+			r.AddFault(n.Items()[0].Errorf("%s needs a list of values, not a range", path).WithNote("ranges are for grid"))
+		case len(axes) == 1:
+			*to.(**language.Axis) = &axes[0]
 		}
 	},
-}
-
-func axesSchema(most int) schema.Object {
-	return schema.Object{
-		"type": "object", "maxProperties": most,
-		"additionalProperties": schema.Object{"type": "array", "minItems": 1},
-	}
-}
-
-// axesOf reads a map from keys to lists of values. The result is not nil unless there is an error.
-func axesOf(r *schema.Reader, path string, n *schema.Node) []Axis {
-	if !n.IsMap() {
-		r.AddFault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
-		return nil
-	}
-	axes, size := []Axis{}, 1
-	for i, key := range n.Keys() {
-		if a := axisOf(r, key, n.Items()[i]); len(a.Values) > 0 {
-			axes = append(axes, a)
-			size = min(size*len(a.Values), maxGrid+1)
-		}
-	}
-	if size > maxGrid {
-		r.AddFault(n.Errorf("%s has more than %d settings", path, maxGrid))
-		return nil
-	}
-	return axes
-}
-
-func axisOf(r *schema.Reader, key, values *schema.Node) Axis {
-	a := Axis{Key: key.Raw()}
-	switch {
-	case !values.IsList():
-		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s]",
-			values.Raw()))
-		return a
-	case len(values.Items()) == 0:
-		r.AddFault(values.Errorf("the list of values of %s is empty", key.Raw()))
-	}
-	for _, v := range values.Items()[:min(len(values.Items()), maxGrid+1)] {
-		s := settingOf(r, key, v)
-		if slices.ContainsFunc(a.Values, func(had Setting) bool { return had.Value == s.Value }) {
-			r.AddFault(v.Errorf("the value %s is repeated", s.Value))
-		}
-		a.Values = append(a.Values, s)
-	}
-	return a
 }
 
 var publishedType = schema.CustomType{

@@ -46,7 +46,7 @@ func FuzzParse(f *testing.F) {
 		for i := range e.Learners {
 			for _, d := range e.Data {
 				for _, r := range d.R {
-					if n := language.CountCombinations(AxisValues(e.Learners[i].GridOn(d.Name.V, r)), maxGrid); n < 1 || n > maxGrid {
+					if n := e.Learners[i].countSettings(d.Name.V, r); n < 1 || n > language.MaxGrid {
 						t.Fatalf("%d settings", n)
 					}
 				}

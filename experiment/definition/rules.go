@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -173,9 +174,10 @@ func (c *checker) learnerRules() {
 		}
 		for _, a := range grids {
 			if l.Vary != nil && l.Vary.Key == a.Key {
-				c.add(a.Values[0].Pos, "%s is in both vary and grid", a.Key)
+				c.add(a.Pos(), "%s is in both vary and grid", a.Key)
 			}
 		}
+		c.searchRules(l, grids)
 		c.overridden(l, l.Set, l.Grid)
 		for _, part := range l.Cases {
 			grid := l.Grid
@@ -188,11 +190,30 @@ func (c *checker) learnerRules() {
 	c.unique(names, "learner")
 }
 
+// searchRules reports ranges without a number of trials, and a search without a grid. grids are those of the learner and
+// its cases.
+func (c *checker) searchRules(l *Learner, grids []language.Axis) {
+	s := &l.Search
+	if found := language.HasRange(grids); found != nil && s.Trials.V == 0 {
+		note(c.add(found.Pos, "learner %q: a range needs a number of trials", l.Name.V), "add search: 32 to the learner")
+	}
+	for _, at := range []diag.Pos{s.Trials.Pos, s.Halving.Pos} {
+		if !at.IsZero() && len(grids) == 0 {
+			note(c.add(at, "learner %q: search needs a grid to draw settings from", l.Name.V), "add grid: {train.lr: {log: "+
+				"[0.001, 0.1]}} to the learner, or remove search")
+			return
+		}
+	}
+	if s.MinEpochs.Written() && !s.Halving.Written() {
+		note(c.add(s.MinEpochs.Pos, "min_epochs has no effect without halving"), "add halving: 3, or remove min_epochs")
+	}
+}
+
 // overridden reports settings that a grid or vary of the learner replaces.
-func (c *checker) overridden(l *Learner, set []Setting, grid []Axis) {
+func (c *checker) overridden(l *Learner, set []language.Assignment, grid []language.Axis) {
 	for _, s := range set {
 		by := ""
-		if slices.ContainsFunc(grid, func(a Axis) bool { return a.Key == s.Key }) {
+		if slices.ContainsFunc(grid, func(a language.Axis) bool { return a.Key == s.Key }) {
 			by = "grid"
 		} else if l.Vary != nil && l.Vary.Key == s.Key {
 			by = "vary"
@@ -221,10 +242,7 @@ func (e *Experiment) Size() (cells, trainings int) {
 				}
 				n := len(l.Variants()) * e.SplitsOf(d).Count.V
 				cells += n
-				for _, a := range l.GridOn(d.Name.V, r) {
-					n *= len(a.Values)
-				}
-				trainings += n
+				trainings += n * l.countSettings(d.Name.V, r)
 			}
 		}
 	}

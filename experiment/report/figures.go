@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/plot"
 )
 
@@ -222,7 +223,7 @@ func (r *Document) varyFigures(it *definition.Item) ([]figure, error) {
 
 // positions returns the positions of the values of a setting on an axis: the numbers themselves, on a
 // logarithmic axis if they span a factor of ten. Values that are not numbers are categories in the order of the file.
-func positions(a *definition.Axis) (list []float64, axes plot.Axes) {
+func positions(a *language.Axis) (list []float64, axes plot.Axes) {
 	low, high := 0.0, 0.0
 	for i, v := range a.Values {
 		x, err := strconv.ParseFloat(v.Value, 64)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/plot"
 )
 
@@ -68,7 +69,7 @@ func (r *Document) compare(one, other definition.Coord) comparison {
 // againstReference compares the reference with another learner on the same dataset and r.
 func (r *Document) againstReference(other definition.Coord) comparison {
 	l := r.Experiment.Learner(r.Experiment.Reference.V)
-	at := l.On(other.Data, other.R, definition.Setting{})
+	at := l.On(other.Data, other.R, language.Assignment{})
 	switch {
 	case l.Vary != nil:
 		return comparison{p: math.NaN(), noTest: fmt.Sprintf("the reference %s has a result for each value of %s (set "+

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 )
 
 // design returns how the splits were drawn and which specs and settings the learners have.
@@ -57,7 +58,7 @@ func specOf(l *definition.Learner) string {
 		text += ": " + l.Spec.V
 	}
 	if len(l.Set) > 0 {
-		text += " with " + definition.DescribeSettings(l.Set)
+		text += " with " + language.DescribeSettings(l.Set)
 	}
 	if l.Vary != nil {
 		text += " with each value of " + l.Vary.Key
@@ -75,7 +76,7 @@ func specOf(l *definition.Learner) string {
 			differs = append(differs, c.Spec.V)
 		}
 		if len(c.Set) > 0 {
-			differs = append(differs, definition.DescribeSettings(c.Set))
+			differs = append(differs, language.DescribeSettings(c.Set))
 		}
 		if c.Grid != nil {
 			differs = append(differs, "another grid")

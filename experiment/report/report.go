@@ -14,6 +14,8 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
 )
 
 // Document is an experiment with its results.
@@ -138,7 +140,7 @@ func (r *Document) notes() []string {
 	}
 	if slices.ContainsFunc(r.cells, func(c experiment.Result) bool { return c.Setting != "" }) {
 		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the %s on %v of the training bags, "+
-			"held out; the model was then trained with them on all training bags.", measure.Find(e.Choose.Measure.V).Title,
+			"held out; the model was then trained with them on all training bags.", train.HeldOutMeasure(e.Choose.Measure.V).Title,
 			e.Choose.Holdout))
 	}
 	for _, l := range e.Learners {
@@ -254,7 +256,7 @@ func (r *Document) failures() []string {
 // variant is a learner or one variant of it.
 type variant struct {
 	learner *definition.Learner
-	setting definition.Setting
+	setting language.Assignment
 }
 
 // name returns the title in tables and legends.

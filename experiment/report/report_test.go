@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
@@ -416,7 +417,7 @@ func TestSplitsFigure(t *testing.T) {
 			l := r.Experiment.Learners[0]
 			l.Name.V += strconv.Itoa(len(r.Experiment.Learners))
 			r.Experiment.Learners = append(r.Experiment.Learners, l)
-			r.expected[l.On("CRC", definition.Stored, definition.Setting{})] = 3
+			r.expected[l.On("CRC", definition.Stored, language.Assignment{})] = 3
 		}
 	}); svg != "" {
 		t.Error("a figure of many learners")
@@ -465,9 +466,9 @@ func TestPairsOfManyLearners(t *testing.T) {
 		l.Name.V += strconv.Itoa(i)
 		l.Title += strconv.Itoa(i)
 		r.Experiment.Learners = append(r.Experiment.Learners, l)
-		at := l.On("MNIST_MIPL", 1, definition.Setting{})
-		r.expected[at], r.results[at] = 3, r.results[proden.On("MNIST_MIPL", 1, definition.Setting{})]
-		r.testTrainRatios[at] = r.testTrainRatios[demipl.On("MNIST_MIPL", 1, definition.Setting{})]
+		at := l.On("MNIST_MIPL", 1, language.Assignment{})
+		r.expected[at], r.results[at] = 3, r.results[proden.On("MNIST_MIPL", 1, language.Assignment{})]
+		r.testTrainRatios[at] = r.testTrainRatios[demipl.On("MNIST_MIPL", 1, language.Assignment{})]
 	}
 	out := t.TempDir() + "/report"
 	w, err := r.Write(out)
@@ -507,14 +508,14 @@ func TestPairsWithoutTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	demipl := r.Experiment.Learner("demipl")
-	results := r.results[demipl.On("MNIST_MIPL", 1, definition.Setting{})][:2]
+	results := r.results[demipl.On("MNIST_MIPL", 1, language.Assignment{})][:2]
 	clear(r.results)
 	r.Experiment.Report = nil
 	for i := range fewLearners + 1 {
 		l := *r.Experiment.Learner("proden")
 		l.Name.V += strconv.Itoa(i)
 		r.Experiment.Learners = append(r.Experiment.Learners, l)
-		at := l.On("MNIST_MIPL", 1, definition.Setting{})
+		at := l.On("MNIST_MIPL", 1, language.Assignment{})
 		r.expected[at], r.results[at] = 3, results
 	}
 	if _, err := r.Write(t.TempDir() + "/report"); err != nil {
@@ -629,7 +630,7 @@ func TestFewNotes(t *testing.T) {
 	if !slices.ContainsFunc(r.notes(), func(note string) bool { return strings.Contains(note, "Settings of a grid") }) {
 		t.Errorf("no note of the grid in %q", r.notes())
 	}
-	r.Experiment.Learners[1].Grid = []definition.Axis{{}} // as if cases replaced it by one setting
+	r.Experiment.Learners[1].Grid = []language.Axis{{}} // as if cases replaced it by one setting
 	for i := range r.cells {
 		r.cells[i].Setting = ""
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 )
 
@@ -244,8 +245,8 @@ func TestProvenance(t *testing.T) {
 		t.Errorf("%s, want (2 of 3)", got)
 	}
 	r.Experiment.Splits.Count.V = 5
-	r.Experiment.Learners[0].Set = []definition.Setting{{Key: "train.lr", Value: "0.1"}}
-	r.Experiment.Learners[1].Cases = []definition.Case{{Set: []definition.Setting{{Key: "train.epochs", Value: "9"}},
+	r.Experiment.Learners[0].Set = []language.Assignment{{Key: "train.lr", Value: "0.1"}}
+	r.Experiment.Learners[1].Cases = []definition.Case{{Set: []language.Assignment{{Key: "train.epochs", Value: "9"}},
 		Where: definition.Where{R: []int{2}}}}
 	for at := range r.results {
 		for i := range r.results[at] {

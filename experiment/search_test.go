@@ -1,0 +1,124 @@
+// Searches inside of cells give the same results in one process, in shards and after an interruption.
+
+package experiment
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/train/search"
+)
+
+// searching has a search with rungs after 1, 3 and 9 epochs, of specs with and without validation bags.
+const searching = `
+name: searching
+data:
+  - {name: P, synth: {set: prototypes, bags: 40, features: 4}}
+  - {name: V, synth: {set: prototypes, bags: 60, features: 4}, splits: {validation: 0.3}}
+learners:
+  - name: random
+    spec: demipl
+    set: {train.epochs: 9, train.engine: native}
+    search: {trials: 9, halving: 3}
+    grid: {train.lr: {log: [0.0001, 1]}, train.momentum: [0, 0.9]}
+    cases: [{data: V, set: {train.best: loss, train.refit: true, train.eval_every: 2}}]
+splits: {count: 2}
+choose: {measure: loss, holdout: 0.3}
+`
+
+func TestSearchInCells(t *testing.T) {
+	e := parse(t, searching)
+	dir := t.TempDir()
+	whole, _, err := run(t, e, Work{Dir: dir})
+	if err != nil || len(whole) != 4 {
+		t.Fatalf("%d results, %v", len(whole), err)
+	}
+	for _, r := range accuracies(t, dir) {
+		byRungs, chosen := map[int]int{}, search.Result{}
+		for _, one := range r.Trials {
+			byRungs[len(one.Rungs)]++
+			if one.Setting == r.Setting {
+				chosen = one
+			}
+		}
+		if !maps.Equal(byRungs, map[int]int{1: 6, 2: 2, 3: 1}) || len(chosen.Rungs) != 3 || chosen.Epochs != 9 {
+			t.Errorf("%s: trials by the number of rungs %v, chosen %+v", r.Coord, byRungs, chosen)
+		}
+	}
+	dir = t.TempDir()
+	shardPlan, err := PlanShards(e, Work{Dir: dir}, Sharding{Shards: 3})
+	if err != nil || len(shardPlan.Shards) != 3 {
+		t.Fatalf("%+v, %v", shardPlan, err)
+	}
+	for i := range 3 {
+		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: 3}, Work{Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if shards := read(t, dir); !maps.Equal(shards, whole) {
+		t.Errorf("three shards give other results than one process:\n%v\n%v", shards, whole)
+	}
+}
+
+// An interrupted search continues: what has been trained is not trained again, and the results are the same.
+func TestInterruptedSearch(t *testing.T) {
+	e := parse(t, searching)
+	whole, complete, err := run(t, e, Work{Dir: t.TempDir(), Jobs: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []int{3, 11, 17, 25, 40} {
+		dir := t.TempDir()
+		ctx, stop := context.WithCancel(context.Background())
+		_, err := Run(ctx, e, Work{Dir: dir, Jobs: 1, Observer: &stopAfterEpochs{n: after, stop: stop}})
+		if stopped := (*InterruptedError)(nil); !errors.As(err, &stopped) {
+			t.Fatalf("after %d epochs: %v", after, err)
+		}
+		again, w, err := run(t, e, Work{Dir: dir, Jobs: 1})
+		if err != nil || !maps.Equal(whole, again) {
+			t.Errorf("after %d epochs: %v, other results:\n%v\n%v", after, err, again, whole)
+		}
+		if len(w.left) > len(complete.left)-after+1 {
+			t.Errorf("after %d epochs: %d more of %d", after, len(w.left), len(complete.left))
+		}
+		if _, err := os.Stat(dir + "/" + TrialsFolder); err == nil {
+			t.Errorf("after %d epochs: checkpoints are left", after)
+		}
+	}
+}
+
+// stopAfterEpochs stops an experiment after some epochs.
+type stopAfterEpochs struct {
+	silent
+	n    int
+	stop func()
+}
+
+func (s *stopAfterEpochs) Epoch(Progress) {
+	if s.n--; s.n == 0 {
+		s.stop()
+	}
+}
+
+// A measure that the held-out bags do not have is an error at its place, before anything is trained.
+func TestSearchByWrongMeasure(t *testing.T) {
+	for name, want := range map[string]string{
+		"group_accuracy": "test.yaml:14:19: choose.measure group_accuracy is not defined on the bags of P r=1",
+		"hamming_loss":   "test.yaml:14:19: choose.measure hamming_loss is not defined on the bags of P r=1",
+		"lossy":          "test.yaml:14:19: choose.measure cannot be \"lossy\" (did you mean \"loss\"?)",
+	} {
+		text := strings.Replace(searching, "measure: loss", "measure: "+name, 1)
+		e, err := definition.Parse("test.yaml", []byte(text))
+		if err == nil {
+			_, err = Run(context.Background(), e, Work{Dir: t.TempDir()})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
