@@ -57,7 +57,8 @@ func (c *gridPoint) withLast(hash string) string {
 const keyVersion = 2
 
 // key returns a hash of everything that the result of a cell depends on.
-func key(grid []gridPoint, rules search.Rules, choose definition.Choose, snapshots []int, dataHash, splitHash string) (string, error) {
+func key(grid []gridPoint, rules search.Rules, choose definition.Choose, snapshots []int, dataHash,
+	splitHash string) (string, error) {
 	content := struct {
 		Version   int
 		Specs     []string

@@ -465,7 +465,9 @@ func (p *Plan) merge(dir string, loaded map[definition.Coord][]gridPoint) error 
 			if c.Data != old.Name || c.R != old.R || present[c.Coord] || changed[datasetOf(&c)] {
 				continue
 			}
-			now, err := key(loaded[c.AllSplits()], rulesOf(p.experiment, p.experiment.Learner(c.Learner)), p.experiment.Choose, p.experiment.Attention.Epochs, old.Hash, c.SplitHash)
+			e := p.experiment
+			now, err := key(loaded[c.AllSplits()], rulesOf(e, e.Learner(c.Learner)), e.Choose, e.Attention.Epochs, old.Hash,
+				c.SplitHash)
 			if err != nil {
 				return err
 			}

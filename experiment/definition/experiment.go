@@ -54,7 +54,8 @@ func (d *DataSet) Reading() []language.Assignment {
 		return nil
 	}
 	file, _ := json.Marshal(d.File.V) // a text has no errors
-	return []language.Assignment{{"data.set", string(file), d.Labels.Pos}, {"data.labels", d.Labels.V, d.Labels.Pos}}
+	return []language.Assignment{{Key: "data.set", Value: string(file), Pos: d.Labels.Pos},
+		{Key: "data.labels", Value: d.Labels.V, Pos: d.Labels.Pos}}
 }
 
 // SetPos records the position of the dataset in the file.

@@ -125,7 +125,8 @@ func curve(epochs int, rungs []int) []int {
 // Run trains the trials of searches rung by rung and sets their results. Trials of all searches train together, if the
 // trainer can. It returns an error only if ctx has ended; results that exist by then are set, and a later call
 // continues. done is called after the training of a trial up to a rung; calls may be concurrent. done may be nil.
-func Run(ctx context.Context, by train.Trainer, list []*Search, o train.Options, done func(s *Search, trial int)) error {
+func Run(ctx context.Context, by train.Trainer, list []*Search, o train.Options,
+	done func(s *Search, trial int)) error {
 	o.Resume = true
 	for level := 0; ; level++ {
 		var trials []*train.Trial
