@@ -77,6 +77,15 @@ type Mask struct {
 // Scale returns 1/(1-Drop), the value of kept elements.
 func (m *Mask) Scale() float32 { return float32(1 / (1 - m.Drop)) }
 
+// MaskScales returns the values of kept elements of the dropout masks by name.
+func (p *Program) MaskScales() map[string]float32 {
+	scales := map[string]float32{}
+	for i := range p.Masks {
+		scales[p.Masks[i].Name] = p.Masks[i].Scale()
+	}
+	return scales
+}
+
 // Values appends the mask to a slice, given which elements are kept: 1, or 0 for dropped ones.
 func (m *Mask) Values(to []float32, kept []uint8) []float32 {
 	scale := m.Scale()

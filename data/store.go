@@ -78,7 +78,7 @@ func (d *Dataset) All() ([]float32, error) {
 		return d.Instances[:values], nil
 	}
 	if err := memory.Available().Check("reading all of "+d.Name, 4*float64(values),
-		"use the engine ort, which reads a bag at a time"); err != nil {
+		"use the engine native, which reads a bag at a time"); err != nil {
 		return nil, err
 	}
 	x := make([]float32, values)

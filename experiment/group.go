@@ -24,12 +24,11 @@ import (
 	"github.com/miplc/miplc/train/search"
 )
 
-// group has cells that are computed together: the splits, r and settings of learners that share a
+// group has cells that are computed together on a GPU: the splits, r and settings of learners that share a
 // program, on the same bags; or a single cell.
 type group struct {
 	Cells   []*Cell `json:"cells"`
-	Shared  bool    `json:"shared,omitempty"`  // train together in one program
-	Coupled bool    `json:"coupled,omitempty"` // the bits of a cell depend on the other cells in the program
+	Coupled bool    `json:"coupled,omitempty"` // train together: the bits of a cell depend on the others
 	Planned int     `json:"planned"`           // number of cells when the group was planned, including finished ones
 	Seconds float64 `json:"seconds"`           // estimated time of its cells
 }
@@ -39,14 +38,14 @@ func planGroups(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []
 	open := map[string]*group{} // groups that accept more cells
 	for i := range cells {
 		c := &cells[i]
-		program, coupled, err := trainers.GroupKey(c.grid[0].spec)
+		program, err := trainers.GroupKey(c.grid[0].spec)
 		if err != nil {
 			return nil, err
 		}
 		key := c.dataset.bags + program
 		g := open[key]
 		if program == "" || g == nil || g.Planned == maxGroup {
-			g = &group{Shared: program != "", Coupled: coupled}
+			g = &group{Coupled: program != ""}
 			open[key] = g
 			list = append(list, g)
 		}
@@ -54,24 +53,6 @@ func planGroups(cells []Cell, trainers *engines.Trainers, maxGroup int) (list []
 		g.Cells = append(g.Cells, c)
 	}
 	return list, nil
-}
-
-// divide divides each group of independent cells into parts(group) groups of nearly equal size.
-func divide(groups []*group, parts func(*group) int) (list []*group) {
-	for _, g := range groups {
-		n := 1
-		if !g.Coupled {
-			n = min(max(1, parts(g)), len(g.Cells))
-		}
-		for cells := g.Cells; n > 0; n-- {
-			size := (len(cells) + n - 1) / n
-			part := *g
-			part.Cells, cells = cells[:size:size], cells[size:]
-			part.Seconds = g.Seconds * float64(size) / float64(len(g.Cells))
-			list = append(list, &part)
-		}
-	}
-	return list
 }
 
 // removeCells removes cells, and groups without other cells. It changes the groups. A coupled group keeps its planned
@@ -293,7 +274,7 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 // options returns how the trials of a group train.
 func (r *runner) options(g *group) train.Options {
 	o := train.Options{Resume: true, MaxParallel: 1, Observer: watching{r: r, perEpoch: r.secondsPerEpoch(g)}}
-	if g.Shared {
+	if g.Coupled {
 		o.MaxParallel = r.maxGroup
 	}
 	return o
@@ -372,7 +353,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 // measureModel replaces the accuracies of a training by those of the model that it would export, and
 // returns the environment.
 func (r *runner) measureModel(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
-	m, err := runs.NewTrainedModel(ctx, t.trial, t.Report, runs.Library{Path: r.o.Library}, r.o.Version)
+	m, err := runs.NewTrainedModel(ctx, t.trial, t.Report, r.o.Library, r.o.Version)
 	if err == nil {
 		err = m.Measure(ctx)
 	}

@@ -10,19 +10,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/runs"
 )
 
 // The accuracy of a cell with last: 2 is the mean of those of its last two epochs. Nothing
 // depends on the number of epochs here, so shorter trainings have the accuracies of the epochs.
 func TestMeanOfLastEpochs(t *testing.T) {
-	for _, engine := range []string{"gorgonia", "ort"} {
+	for _, engine := range []string{"gorgonia", "native"} {
 		t.Run(engine, func(t *testing.T) {
 			o := Work{Dir: t.TempDir()}
-			if engine == "ort" {
-				o.Library = enginetest.Library(t)
-			}
 			set := "weights.schedule: averaging, train.schedule: constant, train.lr: 0.02, train.engine: " + engine
 			e := parse(t, `
 name: last

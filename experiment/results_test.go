@@ -29,9 +29,9 @@ func TestHistogram(t *testing.T) {
 // correct predictions has one.
 func TestAccuracyOfFailedCell(t *testing.T) {
 	for reason, want := range map[string]bool{"": true, "no memory": false} {
-		line, err := json.Marshal(&Result{Key: "k", Error: reason, Engine: "ort"})
+		line, err := json.Marshal(&Result{Key: "k", Error: reason, Engine: "native"})
 		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want ||
-			!strings.Contains(string(line), `"engine":"ort"`) {
+			!strings.Contains(string(line), `"engine":"native"`) {
 			t.Errorf("%q: %s, %v", reason, line, err)
 		}
 	}

@@ -272,12 +272,7 @@ func (r *runner) begin() (err error) {
 	})
 	cells := cellsOf(r.groups)
 	r.reviewResults(cells)
-	r.groups = divide(removeCells(r.groups, r.finished), func(g *group) int {
-		if r.o.Jobs > 0 { // Jobs limits the number of cells
-			return len(g.Cells)
-		}
-		return r.parallelGroups()
-	})
+	r.groups = removeCells(r.groups, r.finished)
 	left := cellsOf(r.groups)
 	used := r.enginesUsed(cells)
 	r.epochs = epochClock{started: time.Now()}

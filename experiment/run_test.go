@@ -156,10 +156,10 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	}
 	rest := Work{Dir: dir}
 	rest.Library = enginetest.Library(t)
-	rest.Engine = engines.ORT
+	rest.Engine = engines.Native
 	_, w, err := run(t, e, rest)
 	if err != nil || len(w.warn) == 0 || !strings.Contains(w.warn[0],
-		"computed with engine gorgonia, the others will be with ort") {
+		"computed with engine gorgonia, the others will be with native") {
 		t.Errorf("warned %q, %v", w.warn, err)
 	}
 	learners := map[string]bool{}
@@ -189,8 +189,8 @@ func TestEngineIsNotPartOfKeys(t *testing.T) {
 	engine, twin := ", train.engine: gorgonia}}", "  - {name: twin, spec: demipl, set: {train.epochs: 2}}\nsplits:"
 	for text, want := range map[string]string{
 		strings.Replace(tiny, "splits:", twin, 1):                                     "equal settings: their results would be the same",
-		strings.Replace(tiny, engine, "}, grid: {train.engine: [ort, gorgonia]}}", 1): "the grid has equal settings",
-		strings.Replace(tiny, engine, "}, vary: {train.engine: [ort, gorgonia]}}", 1): "are equal settings",
+		strings.Replace(tiny, engine, "}, grid: {train.engine: [native, gorgonia]}}", 1): "the grid has equal settings",
+		strings.Replace(tiny, engine, "}, vary: {train.engine: [native, gorgonia]}}", 1): "are equal settings",
 	} {
 		if _, _, err := run(t, parse(t, text), Work{Dir: t.TempDir()}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\n%v, want %q", text, err, want)
@@ -766,7 +766,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}",
 		"train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
-	for _, engine := range []string{"gorgonia", "ort", "xla"} {
+	for _, engine := range []string{"gorgonia", "native", "xla"} {
 		t.Run(engine, func(t *testing.T) {
 			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library,
 				Engine: engine, Device: device(engine)}}
@@ -810,22 +810,6 @@ func TestInterruptedInsideACell(t *testing.T) {
 				t.Errorf("checkpoints are left: %v", err)
 			}
 		})
-	}
-}
-
-// Cells whose trainings share a program but not their steps have their results one after the other.
-func TestResultsOfTrialsThatTrainAlone(t *testing.T) {
-	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia", "train.epochs: 20, data.sample: 2", 1)
-	e := parse(t, strings.Replace(text, "splits: {count: 2}", "splits: {count: 10}", 1))
-	ctx, cancel := context.WithCancel(t.Context())
-	w := &watch{after: 1, stop: cancel}
-	dir := t.TempDir()
-	o := Work{Dir: dir, Observer: w, Select: Selection{Learners: []string{"demipl"}}, Request: engines.Request{
-		Library: enginetest.Library(t), Engine: "ort"}}
-	_, err := Run(ctx, e, o)
-	var stopped *InterruptedError
-	if got := len(read(t, dir)); !errors.As(err, &stopped) || got == 0 || got > runtime.GOMAXPROCS(0) {
-		t.Errorf("stopped after the first of 20 cells: %d results, %v", got, err)
 	}
 }
 

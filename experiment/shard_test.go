@@ -297,31 +297,22 @@ func TestAssignGroups(t *testing.T) {
 
 // The number of shards follows workers and work, and never exceeds the groups.
 func TestShardCount(t *testing.T) {
-	groups := func(n int, seconds float64) (list []*group) {
-		for range n {
-			list = append(list, &group{Seconds: seconds})
-		}
-		return list
-	}
 	for _, c := range []struct {
-		d    Sharding
-		of   []*group
-		want int
+		d       Sharding
+		groups  int
+		seconds float64 // of a group
+		want    int
 	}{
-		{Sharding{Workers: 4}, groups(1000, 1000), 32},
-		{Sharding{Workers: 16}, groups(200, 1), 1},
-		{Sharding{Workers: 16}, groups(200, 10), 7},
-		{Sharding{Workers: 16}, groups(5, 1e6), 5},
-		{Sharding{Shards: 8, Workers: 16}, groups(200, 1), 8},
-		{Sharding{Shards: 8}, groups(3, 1), 3},
-		{Sharding{Workers: 16}, nil, 0},
+		{Sharding{Workers: 4}, 1000, 1000, 32},
+		{Sharding{Workers: 16}, 200, 1, 1},
+		{Sharding{Workers: 16}, 200, 10, 7},
+		{Sharding{Workers: 16}, 5, 1e6, 5},
+		{Sharding{Shards: 8, Workers: 16}, 200, 1, 8},
+		{Sharding{Shards: 8}, 3, 1, 3},
+		{Sharding{Workers: 16}, 0, 0, 0},
 	} {
-		total := 0.0
-		for _, g := range c.of {
-			total += g.Seconds
-		}
-		if got := c.d.count(c.of, total); got != c.want {
-			t.Errorf("%+v of %d groups: %d shards, want %d", c.d, len(c.of), got, c.want)
+		if got := c.d.count(c.groups, float64(c.groups)*c.seconds); got != c.want {
+			t.Errorf("%+v of %d groups: %d shards, want %d", c.d, c.groups, got, c.want)
 		}
 	}
 }

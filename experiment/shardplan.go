@@ -93,11 +93,8 @@ func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error
 			}
 		}
 	}
-	n := d.count(groups, total)
-	groups = divide(groups, func(g *group) int { // enough groups for all shards and their cores
-		return int(math.Ceil(g.Seconds / total * float64(n*max(1, d.CPUs))))
-	})
-	shardPlan.Shards = assignGroups(groups, min(n, len(groups)))
+	n := d.count(len(groups), total)
+	shardPlan.Shards = assignGroups(groups, n)
 	if err := shardPlan.stage(o, r.plan, groups); err != nil {
 		return nil, err
 	}
@@ -145,21 +142,13 @@ func (d *ShardPlan) resolveAutoEngine(g *group, trainers *engines.Trainers) erro
 	return nil
 }
 
-// count returns the number of shards for groups that take total seconds.
-func (d Sharding) count(groups []*group, total float64) int {
+// count returns the number of shards for so many groups that take total seconds.
+func (d Sharding) count(groups int, total float64) int {
 	n := d.Shards
 	if n == 0 {
 		n = int(min(float64(shardsPerWorker*d.Workers), math.Ceil(total/leastSeconds)))
 	}
-	most := 0 // number of groups that divided can make
-	for _, g := range groups {
-		if g.Coupled {
-			most++
-		} else {
-			most += max(1, len(g.Cells))
-		}
-	}
-	return min(max(n, 1), most)
+	return min(max(n, 1), groups)
 }
 
 // assignGroups assigns the longest remaining group to the shard with the least work until no group is

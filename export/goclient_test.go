@@ -158,7 +158,7 @@ func TestCheckFolder(t *testing.T) {
 func TestContractHash(t *testing.T) {
 	base := contract.Metadata{Contract: contract.ContractBag, Classes: []string{"a", "b"}, InputShape: []int{3}, Seed: 1}
 	same := base
-	same.Seed, same.SpecSHA256, same.Engine = 2, "x", "ort"
+	same.Seed, same.SpecSHA256, same.Engine = 2, "x", "native"
 	if base.ContractHash() != same.ContractHash() {
 		t.Error("a model that was trained anew has another hash")
 	}

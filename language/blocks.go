@@ -20,7 +20,7 @@ type Kind struct {
 	Doc  string
 	args []schema.Row
 
-	usesEngine bool // of learners: computes on the device of an engine
+	usesEngine bool // of learners: computes with the kernels of the engine native
 
 	// Of blocks:
 

@@ -325,11 +325,11 @@ var trainRows = []schema.Row{
 	{Name: "decay_measure", Choices: BestMeasures, Applies: hasDecay("decay_measure"),
 		Doc: "`plateau`: measure of the validation bags to follow instead of the training loss, with the names of `best`. " +
 			"Epochs that `eval_every` leaves out do not count."},
-	{Name: "engine", Default: "auto", Choices: []string{"auto", "native", "gorgonia", "ort", "xla"},
+	{Name: "engine", Default: "auto", Choices: []string{"auto", "native", "xla", "gorgonia", "ort"},
 		Applies: schema.When((*Spec).usesEngine),
-		Doc: "What runs the training steps, or fits the learner `miplgp`: `native` (miplc's own kernels), `xla`, `ort` " +
-			"(onnxruntime) or `gorgonia` (pure Go). `auto`: `xla` on a GPU for images, else `native` on x86-64 with AVX2, " +
-			"else `ort` if onnxruntime is found, else `gorgonia`."},
+		Doc: "What runs the training steps: `native` (miplc's own kernels), `xla` (NVIDIA GPUs) or `gorgonia` (pure Go; " +
+			"slow). `auto`: `xla` on a GPU for images, else `native`. `ort`, of earlier versions, means `native`. The " +
+			"learner `miplgp` is always fitted by `native`."},
 	{Name: "best", Choices: BestMeasures, Applies: schema.When((*Spec).selects),
 		Doc: "Measure of the validation bags that chooses the epoch whose parameters are exported, of equal ones that " +
 			"with the lowest loss: a measure of docs/measures.md, or `loss`, which needs no true labels. Without it, the last " +

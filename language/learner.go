@@ -88,7 +88,7 @@ func (s *Spec) Fitted() bool { return s.Learner != nil }
 const NoEngine = "none"
 
 // usesEngine reports whether the spec uses an engine: its model is trained, or its learner
-// computes on the device of an engine.
+// computes with the kernels of the engine native.
 func (s *Spec) usesEngine() bool {
 	if s.trained() {
 		return true

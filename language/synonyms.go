@@ -27,7 +27,7 @@ attention: attn gatedattention entropy, classifier: softmax head,
 pool: mean max avgpool meanpool globalaveragepooling globalaveragepooling2d pooling, mean: avg average, maxmin: minmax,
 disambiguation: crossentropy crossentropyloss ce nll, binary_cross_entropy: bce bceloss bcewithlogitsloss,
 fan_in: xavier glorot kaiming he default, normal: gaussian, zeros: zero, ones: one, xla: cuda gpu,
-ort: cpu onnxruntime, cosine: cosineannealing cosineannealinglr, training: zscore standard, matmul: dot mm bmm,
+native: cpu onnxruntime, cosine: cosineannealing cosineannealinglr, training: zscore standard, matmul: dot mm bmm,
 concat: cat concatenate, clamp: clip, max: amax, transpose: t, log: ln, log_softmax: logsoftmax, stop_gradient: detach,
 bag_sum: segmentsum scattersum, layer_norm: layernorm, bag_norm: instancenorm batchnorm, bag_top: topk,
 random: bernoulli, sigmoid: logistic`

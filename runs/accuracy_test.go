@@ -60,7 +60,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		engine := []string{engines.ORT, engines.Gorgonia}[seed%2]
+		engine := []string{engines.Native, engines.Gorgonia}[seed%2]
 		r, err := Train(context.Background(), trials, Task{Dir: dir, Version: "test", Request: engines.Request{
 			Library: library, Engine: engine}})
 		if err != nil {

@@ -143,7 +143,7 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 	draw.Sizes = buildSizes
 	addPredictors := func(e *predictors) error { return e.addNative(p, state) }
 	if m.Parity, err = exportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta,
-		Library{Path: o.Library}, draw, addPredictors); err != nil {
+		o.Library, draw, addPredictors); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {

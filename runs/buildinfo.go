@@ -11,7 +11,6 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/ort"
 )
 
 // Version is the version of miplc: that of the release whose tag is v and this text, or of the next release.
@@ -76,7 +75,7 @@ type Environment struct {
 	Source
 	ONNXRuntime string `json:"onnxruntime,omitempty"` // version of the loaded library
 	Cores       int    `json:"cores"`                 // available to the process
-	// that may compute a large operation, with the engines native and ort; 0 for others
+	// that may compute a large operation, with the engine native; 0 for others
 	Threads int `json:"threads,omitempty"`
 	// engine that computed accuracies and measures: onnxruntime, onnx-go or interpreter
 	MeasuredBy string `json:"measured_by,omitempty"`
@@ -87,11 +86,7 @@ type Environment struct {
 func EnvironmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
 	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
 		MeasuredBy: measuredBy}
-	switch {
-	case t.Program.Spec.Fitted():
-	case engine.Engine == engines.ORT:
-		e.Threads = ort.Threads(t.LargeSteps(), engine.Threads)
-	case engine.Engine == engines.Native:
+	if engine.Engine == engines.Native && !t.Program.Spec.Fitted() {
 		e.Threads = cmp.Or(engine.Threads, runtime.GOMAXPROCS(0))
 	}
 	return e

@@ -61,7 +61,7 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		}
 	}
 	ctx, library := context.Background(), enginetest.Library(t)
-	m, err := NewTrainedModel(ctx, trial, report, Library{Path: library}, "test")
+	m, err := NewTrainedModel(ctx, trial, report, library, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		content, interpreter := writtenFor(t, m, backend)
 		if want != "" {
 			spoil()
-			m.library.Path = ""
+			m.library = ""
 			hold("in "+backend, m.measureFile(ctx, content, interpreter))
 			if m.MeasuredBy != want {
 				t.Errorf("a file for %s is measured with %s", backend, m.MeasuredBy)
@@ -87,11 +87,11 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		if backend != contract.BackendORT {
 			continue
 		}
-		m.library.Path = t.TempDir()
+		m.library = t.TempDir()
 		if m.measureFile(ctx, content, interpreter) == nil {
 			t.Errorf("a named library that does not exist: measured with %s", m.MeasuredBy)
 		}
-		m.library.Path = ""
+		m.library = ""
 		if m.measureFile(ctx, damaged(t, content), interpreter) == nil {
 			t.Errorf("a file that onnxruntime refuses: measured with %s", m.MeasuredBy)
 		}

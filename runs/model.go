@@ -13,7 +13,6 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs/parity"
-	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,20 +25,16 @@ const (
 	FailedReportFile = "model.failed.json" // the differences
 )
 
-// Library is an onnxruntime library (empty: search), and the execution provider that trained the
-// model (empty: the CPU).
-type Library struct{ Path, Provider string }
-
 // exportChecked writes the model of a program and its parameters to path and returns the
 // differences between the engines on the bags of draw. The engines are the back ends of the file
-// and those that addPredictors adds. The file is also opened on the execution provider of lib. If one back end
-// disagrees with the others, the file does not list it. If the engines disagree otherwise, exportChecked returns an
-// error and writes the model and the report as FailedModelFile and FailedReportFile instead.
+// and those that addPredictors adds. library is the path of onnxruntime; empty: search. If one back end disagrees with
+// the others, the file does not list it. If the engines disagree otherwise, exportChecked returns an error and writes
+// the model and the report as FailedModelFile and FailedReportFile instead.
 //
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
 func exportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, lib Library, draw parity.Comparison, addPredictors func(*predictors) error) (*parity.Agreement,
+	meta export.Metadata, library string, draw parity.Comparison, addPredictors func(*predictors) error) (*parity.Agreement,
 	error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
@@ -50,7 +45,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 		if model, err = images.Images.Prepend(model); err != nil {
 			return nil, err
 		}
-		if joined, err = newImageEngines(images.Images.Encoder, lib.Path); err != nil {
+		if joined, err = newImageEngines(images.Images.Encoder, library); err != nil {
 			return nil, err
 		}
 		defer joined.session.Close()
@@ -71,15 +66,8 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 			joined.wrap(&e)
 		}
 		native := e.names()
-		if _, err := e.addFile(aside, lib.Path); err != nil {
+		if _, err := e.addFile(aside, library); err != nil {
 			return err
-		}
-		if lib.Provider != "" {
-			on, err := runtime.Open(aside, runtime.WithLibrary(lib.Path), runtime.WithProvider(lib.Provider, nil))
-			if err != nil {
-				return &export.FailedCheck{Err: err}
-			}
-			on.Close() // Open compared the device with the CPU
 		}
 		draw.Rounding = e.rounding
 		if report, err = parity.Measure(e.list, draw); err != nil {

@@ -38,11 +38,7 @@ type Writer struct {
 // accuracies of report and summary are those of the exported model.
 func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
 	engine train.EngineInfo) (*Summary, error) {
-	library := Library{Path: w.Library} // with the execution provider that trained
-	if engine.Engine == engines.ORT && engine.Device != engines.CPU {
-		library.Provider = engine.Device
-	}
-	m, err := NewTrainedModel(ctx, t, report, library, w.Version)
+	m, err := NewTrainedModel(ctx, t, report, w.Library, w.Version)
 	if err != nil {
 		return nil, err
 	}

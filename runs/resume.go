@@ -1,4 +1,4 @@
-// A resumed run continues on the engine, device and number of threads with which it began.
+// A resumed run continues on the engine and device with which it began.
 
 package runs
 
@@ -7,16 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
-	"github.com/miplc/miplc/train/ort"
 )
 
-// engineRequest returns the request for engines. A resumed run continues on the engine, device and
-// number of threads of its checkpoint, because others round differently and would change the result.
+// engineRequest returns the request for engines. A resumed run continues on the engine and device of its checkpoint,
+// because others round differently and would change the result.
 // A run that was begun with another spec or split is an error, before its files are changed.
 func (b *trainCall) engineRequest() (engines.Request, error) {
 	r := b.Request
@@ -43,34 +40,28 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 	return r, nil
 }
 
-// continueOn adds the engine, device and number of threads of a checkpoint to a request. It returns
-// an error if the request, or train.engine of the spec, names others.
+// continueOn adds the engine and device of a checkpoint to a request. It returns an error if the request, or
+// train.engine of the spec, names others, or if this version does not have the engine.
 func continueOn(r engines.Request, t *train.Trial, begun train.Identity, dir string) (engines.Request, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
 		return fmt.Errorf("the run in %s was started with %s and cannot continue with %s, which would change the results: "+
 			"omit it, or start again with --force",
-			dir, strings.TrimSpace(what+" "+was), asked)
+			dir, what+" "+was, asked)
 	}
 	asked := r.Device
 	engine := cmp.Or(r.Engine, t.Program.Spec.Train.Engine.V, engines.Auto)
 	switch {
+	case begun.Engine == engines.ORT:
+		return r, fmt.Errorf("the run in %s was started with the engine %s, which this version does not have, and another "+
+			"engine would change the results: start again with --force, or continue with the version that began it", dir,
+			engines.ORT)
 	case engine != engines.Auto && engine != begun.Engine:
 		return r, differs("engine", engine, begun.Engine)
 	case asked == engines.CPU && device == engines.Go: // no plugin was available at the start
 	case asked != "" && asked != device:
 		return r, differs("device", asked, device)
 	}
-	if r.Threads > 0 && begun.Engine == engines.ORT {
-		asked, was := ort.Threads(t.LargeSteps(), r.Threads), ort.Threads(t.LargeSteps(), begun.Threads)
-		if asked != was {
-			return r, differs("", diag.Count(asked, "thread"), diag.Count(was, "thread"))
-		}
-	}
-	r.Auto = begun.Engine
-	if begun.Engine == engines.ORT {
-		r.Threads = begun.Threads
-	}
-	r.Device = device
+	r.Auto, r.Device = begun.Engine, device
 	return r, nil
 }

@@ -51,7 +51,6 @@ func TestSeveralEqualAlone(t *testing.T) {
 		{"xla", "proden-mean", []string{"data.set=generated:prototypes"}},
 		{"gorgonia", "quickstart", nil},
 		{"native", "quickstart", nil},
-		{"ort", "quickstart", nil},
 	} {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
 			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
@@ -151,8 +150,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 		set          []string
 		stops        []int
 	}{
-		{"gorgonia", "quickstart", nil, []int{2, 4, 2}}, {"ort", "quickstart", nil, []int{2, 4, 2}}, {"xla", "quickstart",
-			nil, []int{2, 4, 2}},
+		{"native", "quickstart", nil, []int{2, 4, 2}}, {"xla", "quickstart", nil, []int{2, 4, 2}},
 		{"", "pl-aggd-mean", few, []int{4}},
 	} {
 		t.Run(c.engine+c.spec, func(t *testing.T) {

@@ -30,15 +30,15 @@ type TrainedModel struct {
 	MeasuredBy string
 	trial      *train.Trial
 	report     *train.Report
-	library    Library
+	library    string
 	metadata   export.Metadata
 }
 
 // NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
 // has export.temperature. version is the version of miplc, for the metadata.
-func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, lib Library,
+func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, library,
 	version string) (*TrainedModel, error) {
-	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report, library: lib}
+	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report, library: library}
 	var err error
 	if m.metadata, err = metadata(t, report.Engine, version); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (m *TrainedModel) Measure(ctx context.Context) error {
 
 // measureFile replaces the accuracies and measures of the report by those of a model file.
 func (m *TrainedModel) measureFile(ctx context.Context, content []byte, interpreter predictFunc) error {
-	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, m.library.Path, interpreter)
+	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, m.library, interpreter)
 	if err != nil {
 		return err
 	}

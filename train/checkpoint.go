@@ -29,12 +29,11 @@ const (
 // Identity identifies the training of a checkpoint. Training resumes only if all fields but Others are
 // equal, because each of them changes the results.
 type Identity struct {
-	Spec    string `json:"spec_sha256"`
-	Data    string `json:"data_sha256"`
-	Split   string `json:"split_sha256"`
-	Engine  string `json:"engine"`
-	Device  string `json:"device,omitempty"`  // empty: the CPU
-	Threads int    `json:"threads,omitempty"` // of the engine ort, see EngineInfo; 0: the default
+	Spec   string `json:"spec_sha256"`
+	Data   string `json:"data_sha256"`
+	Split  string `json:"split_sha256"`
+	Engine string `json:"engine"`
+	Device string `json:"device,omitempty"` // empty: the CPU
 	// Others is the number of other trials in the same program, if it changes rounding. It differs after a part of a group
 	// has finished, or after a group was divided because it failed.
 	Others int `json:"others,omitempty"`
@@ -197,7 +196,6 @@ func (id *Identity) check(want Identity, dir string) error {
 		{"split", id.Split, want.Split},
 		{"engine", id.Engine, want.Engine},
 		{"device", cmp.Or(id.Device, defaultDevice), cmp.Or(want.Device, defaultDevice)},
-		{"number of threads", fmt.Sprint(id.Threads), fmt.Sprint(want.Threads)},
 	} {
 		if part.have != part.want {
 			differ = append(differ, fmt.Sprintf("%s (there %s, here %s)", part.what, shown(part.have), shown(part.want)))

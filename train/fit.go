@@ -161,10 +161,7 @@ func (f *fit) failures() (list []Outcome) {
 
 func (f *fit) identity(r *Run) Identity {
 	id := Identity{Spec: r.Program.Spec.Identity(), Data: r.Data.Hash(), Split: r.Split.Hash(),
-		Engine: f.engine.Engine, Threads: f.engine.FixedThreads}
-	if r.LargeSteps() {
-		id.Threads = f.engine.LargeThreads
-	}
+		Engine: f.engine.Engine}
 	if f.engine.Device != defaultDevice {
 		id.Device = f.engine.Device
 	}

@@ -83,10 +83,6 @@ func (t *Trial) AllBatches() (list [][]int) {
 	return list
 }
 
-// LargeSteps reports whether a step is large enough to divide each operation among all cores: on images,
-// and on the large bags of a dataset on disk.
-func (t *Trial) LargeSteps() bool { return t.Program.HasImages() || t.Data.OnDisk() }
-
 // BatchSize returns the number of bags of a step. The last step of an epoch may have fewer.
 func (t *Trial) BatchSize() int { return max(1, t.Program.Spec.Train.Batch.V) }
 
@@ -115,18 +111,11 @@ func (e *EngineError) Unwrap() error { return e.Err }
 
 // EngineInfo describes the engine that trains.
 type EngineInfo struct {
-	Engine string // name
-	// cpu, cuda or an execution provider; part of the identity of checkpoints, because devices round differently
-	Device     string
+	Engine     string // name
+	Device     string // cpu or cuda; part of the identity of checkpoints, because devices round differently
 	DeviceName string // description of the device of the engine xla; empty for others
-	Threads    int    // requested threads of the engines native and ort; 0: as many as the program needs
-	// FixedThreads is the number of threads that the user requested, or 0. It is part of the identity
-	// of checkpoints, because other numbers round differently.
-	FixedThreads int
-	// LargeThreads is the number for trials with large steps, whose default depends on the machine. It replaces
-	// FixedThreads in their identity.
-	LargeThreads int
-	Reason       string // why this engine was chosen; may be empty
+	Threads    int    // requested threads of the engine native; 0: all cores
+	Reason     string // why this engine was chosen; may be empty
 	// Coupled reports that results depend on the number of trials in the group, by rounding.
 	// A training that resumes in a group of another size warns.
 	Coupled bool

@@ -50,7 +50,7 @@ func run(args []string) error {
 	f.StringVar(&r.out, "out", "model.onnx", "model file that the command model writes")
 	f.StringVar(&r.model, "model", "model.onnx", "model file that infer reads")
 	f.StringVar(&r.backend, "backend", "ort", "back end of infer: ort or onnx-go")
-	f.StringVar(&r.engine, "engine", engines.Native, "engine of train: native or ort")
+	f.StringVar(&r.engine, "engine", engines.Native, "engine of train and ulp")
 	f.StringVar(&r.library, "library", "", "path of the onnxruntime library (default: search)")
 	f.IntVar(&r.bags, "bags", 1, "bags per step or prediction")
 	f.IntVar(&r.threads, "threads", 1, "threads of an operation")

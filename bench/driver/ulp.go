@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/ort"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // drift compares the same epoch of two runs.
@@ -39,9 +39,10 @@ func ulp(r request) (any, error) {
 	first := changed.Init[slices.Min(slices.Collect(maps.Keys(changed.Init)))]
 	first[0] = math.Nextafter32(first[0], math.MaxFloat32)
 
-	engine := ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: r.library, Threads: r.threads}, 1)
+	trainers := engines.NewTrainers(engines.Request{Engine: r.engine, Threads: r.threads})
+	defer trainers.Close()
 	out := make([]train.Outcome, 2)
-	engine.Train(context.Background(), []*train.Trial{plain, &changed}, train.Options{}, func(i int, o train.Outcome) {
+	trainers.Train(context.Background(), []*train.Trial{plain, &changed}, train.Options{}, func(i int, o train.Outcome) {
 		out[i] = o
 	})
 	if err := errors.Join(out[0].Err, out[1].Err); err != nil {

@@ -35,7 +35,7 @@ func TestBagFileChangesDuringTraining(t *testing.T) {
 	writeFile(t, filepath.Join(dir, "bags.csv"), []byte(table))
 	writeFile(t, filepath.Join(dir, "model.yaml"), []byte("name: disk\nextends: quickstart\ndata: {set: bags.csv, "+
 		"labels: known}\ntrain: {epochs: 1500}\n"))
-	settings := []string{"train", filepath.Join(dir, "model.yaml"), "--data-dir", dir, "--engine", "ort", "--device",
+	settings := []string{"train", filepath.Join(dir, "model.yaml"), "--data-dir", dir, "--engine", "native", "--device",
 		"cpu"}
 	whole := filepath.Join(dir, "whole")
 	if out, err := exec.Command("miplc", append(settings, "-o", whole)...).CombinedOutput(); err != nil {

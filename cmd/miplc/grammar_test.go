@@ -302,7 +302,7 @@ func (g grammar) command() []string {
 			spec = g.one(shipped...)
 		}
 		args = append([]string{"train", spec, "-o", g.one("run", "run", "run", "run", "other", "images", "bags.csv"),
-			"--engine", g.one("gorgonia", "ort", "auto", "ort", "ort", "gorgonia", "auto", "torch")}, short()...)
+			"--engine", g.one("gorgonia", "native", "auto", "ort", "native", "gorgonia", "auto", "torch")}, short()...)
 		if g.chance(0.5) || slices.Contains(shipped, spec) {
 			args = append(args, "--set", "data.set="+g.one("bags.csv", g.dataName()))
 		}

@@ -31,8 +31,7 @@ func TestKilledRunResumesToSameBits(t *testing.T) {
 // some were finished, some running and some not started when the process was killed.
 func TestKilledGroupsResumeToSameBits(t *testing.T) {
 	t.Setenv(pjrt.EnvPlugin, "")
-	for _, on := range [][]string{{"--engine", "native"}, {"--engine", "gorgonia"}, {"--engine", "ort"},
-		{"--engine", "xla", "--device", engines.Go}} {
+	for _, on := range [][]string{{"--engine", "native"}, {"--engine", "xla", "--device", engines.Go}} {
 		t.Run(on[1], func(t *testing.T) {
 			killed(t, 4, seeds, append(on, "--seeds", "1,2,3", "--set", "train.epochs=60")...)
 		})

@@ -144,7 +144,7 @@ func folder(t testing.TB, seed uint64) string {
 	add := func(c definition.Coord, accuracy float64) {
 		key := strings.ReplaceAll(c.String(), " ", "-")
 		cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "ort", Seconds: float64(seed),
+		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "native", Seconds: float64(seed),
 			Measures: measure.Values{measure.LogLoss: 2 - 2*accuracy, "brier": 0.5}}
 		switch {
 		case c.Learner == "miplgp" && c.Data == "CRC":
@@ -211,7 +211,7 @@ func BenchmarkReport(b *testing.B) {
 		at := fmt.Sprintf(`"data":"P%d","r":1,"learner":"l%d","split":%d,"key":"%d"`, n/splits/learners, n/splits%learners,
 			n%splits+1, n)
 		plan += "{" + at + "},"
-		fmt.Fprintf(&files[n%len(files)], `{%s,"accuracy":%v,"seconds":1,"engine":"ort"}`+"\n", at, float64(n%97)/97)
+		fmt.Fprintf(&files[n%len(files)], `{%s,"accuracy":%v,"seconds":1,"engine":"native"}`+"\n", at, float64(n%97)/97)
 	}
 	dir := b.TempDir()
 	content := map[string]string{experiment.SpecFile: spec, experiment.PlanFile: strings.TrimSuffix(plan, ",") + "]}"}
@@ -765,12 +765,12 @@ func TestCSV(t *testing.T) {
 	cells := []experiment.Result{
 		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625, TrainAccuracy: &accuracy,
 			TrainBags: 7, TestBags: 3,
-			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Engine: "ort", Setting: "train.lr=0.1"},
+			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Engine: "native", Setting: "train.lr=0.1"},
 		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2},
 			Error: "no\nmemory"},
 	}
 	want := `data,r,learner,variant,split,setting,train_bags,test_bags,train_accuracy,disambiguation_accuracy,accuracy,ece,engine,diverged,error
-"a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.625,1e-07,ort,,
+"a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.625,1e-07,native,,
 c,,one,w=2,2,,,,,,,,,,"no
 memory"
 `

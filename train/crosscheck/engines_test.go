@@ -16,7 +16,6 @@ import (
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/native"
-	"github.com/miplc/miplc/train/ort"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -26,8 +25,6 @@ type maker struct {
 	name string
 	make func(p *compile.Program) (train.Engine, error)
 	by   train.Trainer // for whole trainings; nil: run the engine step by step
-	// features makers have no engine for images.
-	features bool
 }
 
 // engines returns the engines that train in float32 and are compared with the oracle. If tests use
@@ -41,33 +38,21 @@ func engines(t testing.TB) []maker {
 		"xla",
 		func(p *compile.Program) (train.Engine, error) { return newStepwise(p, executor), nil },
 		&xla.Trainer{Backend: backend},
-		false,
 	}
 	if enginetest.OnPlugin() {
 		return []maker{through}
 	}
-	library := enginetest.Library(t)
-	kernels, err := kernel.Choose("")
-	if err != nil {
-		t.Fatal(err)
-	}
 	return []maker{
 		{"native", func(p *compile.Program) (train.Engine, error) {
-			return native.New(p, native.Options{Kernels: kernels})
-		}, nil, false},
-		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil, false},
-		{"ort", func(p *compile.Program) (train.Engine, error) {
-			return ort.New(p, nil, ort.Setup{Library: library})
-		}, nil, false},
-		{"ort, among runs", func(p *compile.Program) (train.Engine, error) {
-			return newAmongRuns(p, library)
-		}, ort.NewTrainer(train.EngineInfo{Engine: "ort"}, ort.Setup{Library: library}, 1), true},
+			return native.New(p, native.Options{Kernels: kernel.Best()})
+		}, nil},
+		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil},
 		through,
 	}
 }
 
 func reference() maker {
-	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }, nil, false}
+	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }, nil}
 }
 
 // started creates an engine with a state. Close it early: tests create hundreds.
@@ -199,9 +184,6 @@ func compareTrajectories(t *testing.T, name string, p *compile.Program, list []m
 	s := traintest.Start(p, seed)
 	want := follow(t, p, reference(), s, steps, seed, sizes)
 	for _, m := range list {
-		if m.features && isImage(p) {
-			continue
-		}
 		got := follow(t, p, m, s, steps, seed, sizes)
 		if w[m.name] == nil {
 			w[m.name] = map[string]float64{}
@@ -218,7 +200,7 @@ func compareTrajectories(t *testing.T, name string, p *compile.Program, list []m
 }
 
 func logWorst(t *testing.T, w map[string]map[string]float64) {
-	for _, name := range []string{"native", "gorgonia", "ort", "xla"} {
+	for _, name := range []string{"native", "gorgonia", "xla"} {
 		t.Logf("%-8s %s", name, fmt.Sprint(w[name]))
 	}
 }

@@ -176,9 +176,6 @@ func TestPyTorchTraces(t *testing.T) {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				tr := load(t, name)
 				p := tr.program(t)
-				if m.features && isImage(p) {
-					return
-				}
 				e := m.started(t, p, &train.State{Params: tr.Start})
 				defer e.Close()
 				for i, b := range tr.batches(p) {

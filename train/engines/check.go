@@ -1,5 +1,4 @@
-// The check that a device computes what the CPU computes: before it trains a program, and in the first run of each
-// graph of a fit. miplc doctor tries devices with it.
+// The check that a device computes what the CPU computes, before it trains a program. miplc doctor tries devices with it.
 
 package engines
 
@@ -12,7 +11,6 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
@@ -120,62 +118,6 @@ func sampleTrial(p *compile.Program, steps int) (*train.Trial, error) {
 		Snapshots: []int{}}, nil
 }
 
-// checkedRunner computes fits on a device. It compares the first results of each graph with those of the CPU.
-type checkedRunner struct {
-	train.GraphRunner
-	cpu   func() train.GraphRunner
-	name  string // of the device, for messages
-	right map[*graph.Graph]bool
-}
-
-// Run implements train.GraphRunner. It returns an onnxruntime.WrongDeviceError if the results differ from the CPU's.
-func (r *checkedRunner) Run(g *graph.Graph, n int, in, old map[string]train.Value) (out map[string]train.Value,
-	err error) {
-	if r.right[g] {
-		return r.GraphRunner.Run(g, n, in, old)
-	}
-	ran := false
-	defer func() {
-		if !ran {
-			for _, v := range old {
-				r.Free(v)
-			}
-		}
-	}()
-	cpu := train.NewWorkspace(r.cpu())
-	defer cpu.Close()
-	for _, leaf := range train.Leaves(g) {
-		numbers, err := r.Get(in[leaf.Name])
-		if err != nil {
-			return nil, err
-		}
-		cpu.Put(leaf.Name, numbers, leaf.Shape.Concrete(n, 1)...)
-	}
-	err = onnxruntime.CompareDevice(r.name, 0, func(to *onnxruntime.Computed) error {
-		cpu.Run(g, n, nil)
-		for _, o := range g.Outputs {
-			to.AddState(cpu.Get(o.Name))
-		}
-		return cpu.Err()
-	}, func(to *onnxruntime.Computed) error {
-		var err error
-		ran = true
-		if out, err = r.GraphRunner.Run(g, n, in, old); err != nil {
-			return err
-		}
-		for _, o := range g.Outputs {
-			numbers, err := r.Get(out[o.Name])
-			if err != nil {
-				return err
-			}
-			to.AddState(numbers)
-		}
-		return nil
-	})
-	r.right[g] = err == nil
-	return out, err
-}
-
 // SmallTrial returns a trial of the shipped spec quickstart, with which devices are tried: two epochs of 20 steps.
 func SmallTrial() (*train.Trial, error) {
 	spec, err := language.Load("quickstart")
@@ -189,31 +131,19 @@ func SmallTrial() (*train.Trial, error) {
 	return sampleTrial(p, 20)
 }
 
-// TryProvider trains SmallTrial with an execution provider of onnxruntime, which is compared with the CPU first. It
-// returns the time of a step in the second epoch. A broken device may end the process.
-func TryProvider(ctx context.Context, library, provider string) (step time.Duration, err error) {
-	c, err := Choose(Request{Engine: ORT, Library: library, Device: provider})
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	t, err := SmallTrial()
-	if err != nil {
-		return 0, err
-	}
-	_, step, err = try(ctx, c.trainer, t)
-	return step, err
-}
-
-// TryXLA trains SmallTrial with XLA on a device, and compares the first steps with those of the CPU. It returns the
-// time of a step in the second epoch, and the time before, such as for compiling.
-func TryXLA(ctx context.Context, library string, b *xla.Backend) (preparing, step time.Duration, err error) {
+// TryXLA trains SmallTrial with XLA on a device, and compares the first steps with those of the engine native. It
+// returns the time of a step in the second epoch, and the time before, such as for compiling.
+func TryXLA(ctx context.Context, b *xla.Backend) (preparing, step time.Duration, err error) {
 	t, err := SmallTrial()
 	if err != nil {
 		return 0, 0, err
 	}
-	on, cpu := &xla.Trainer{Backend: b}, Request{Library: library}.cpu(here).trainer
-	if err := compareDevice(ctx, t.Program, onDevice(b), on, cpu); err != nil {
+	cpu, err := Request{}.native("")
+	if err != nil {
+		return 0, 0, err
+	}
+	on := &xla.Trainer{Backend: b}
+	if err := compareDevice(ctx, t.Program, onDevice(b), on, cpu.trainer); err != nil {
 		return 0, 0, err
 	}
 	return try(ctx, on, t)

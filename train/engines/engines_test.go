@@ -6,16 +6,13 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
-	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/testsupport"
+	_ "github.com/miplc/miplc/internal/testkit/enginetest" // the device go
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
@@ -23,48 +20,25 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// machineOf is a machine with the named parts; its GPU is the pure Go executor.
-func machineOf(library, gpu, provider bool) machine {
-	return machine{
-		onnxruntime: func(path string) (string, error) {
-			if path != "" {
-				return "", &onnxruntime.NotFoundError{Tried: []onnxruntime.Candidate{{Path: path, Origin: onnxruntime.FromOption}}}
-			}
-			if !library {
-				return "", errors.New("no library")
-			}
-			return "1.99.0", nil
-		},
-		provider: func(_, _ string) error {
-			if !provider {
-				return errors.New("no provider")
-			}
-			return nil
-		},
-		open: func(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
-			if kind == pjrt.CUDA && !gpu {
-				return nil, errors.New("no driver")
-			}
-			if plugin != "" {
-				return nil, errors.New("a broken plugin")
-			}
-			b, err := xla.Open(pjrt.Go, "")
-			if err == nil && kind == pjrt.CUDA {
-				b.Kind, b.Text = kind, "Imagined GPU"
-			}
-			return b, err
-		},
-	}
+// machineOf is a machine with or without a GPU, which is the pure Go executor.
+func machineOf(gpu bool) machine {
+	return machine{open: func(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
+		if kind == pjrt.CUDA && !gpu {
+			return nil, errors.New("no driver")
+		}
+		if plugin != "" {
+			return nil, errors.New("a broken plugin")
+		}
+		b, err := xla.Open(pjrt.Go, "")
+		if err == nil && kind == pjrt.CUDA {
+			b.Kind, b.Text = kind, "Imagined GPU"
+		}
+		return b, err
+	}}
 }
 
 func TestChoose(t *testing.T) {
-	bare, library, all := machineOf(false, false, false), machineOf(true, false, false), machineOf(true, true, true)
-	noCgo := bare
-	noCgo.onnxruntime = func(string) (string, error) { return "", onnxruntime.ErrNoCgo }
-	none := bare
-	none.onnxruntime = func(string) (string, error) { return "", &onnxruntime.NotFoundError{} }
-	fast, fastNoCgo := all, noCgo
-	fast.vectors, fastNoCgo.vectors = true, true
+	plain, fast := machineOf(false), machineOf(true)
 	for _, c := range []struct {
 		name           string
 		m              machine
@@ -72,48 +46,34 @@ func TestChoose(t *testing.T) {
 		engine, device string
 		says           string // in the reason or the error
 	}{
-		{"auto with a GPU and images", all, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
-		{"auto with a GPU and features", all, Request{}, ORT, CPU, "--device cuda is the default for images"},
-		{"auto with a GPU on the CPU", all, Request{Device: CPU}, ORT, CPU, "1.99.0 is the default on a processor without kernels"},
-		{"auto with the library", library, Request{Engine: Auto, Images: true}, ORT, CPU, "no driver"},
-		{"auto with a library that fails", bare, Request{Images: true}, Gorgonia, CPU,
-			"onnxruntime cannot be used: no library; no driver"},
-		{"auto without a library", none, Request{}, Gorgonia, CPU, "no usable onnxruntime library was found; --device cuda"},
-		{"auto without cgo", noCgo, Request{}, Gorgonia, CPU, "this build of miplc has no cgo"},
-		{"auto with a named library that is not usable", bare, Request{Library: "l.so"}, "", "", "l.so"},
-		{"auto with a named plugin that is not usable", library, Request{Plugin: "p.so"}, "", "", "p.so"},
-		{"auto on a GPU that is not there", library, Request{Device: CUDA}, "", "", "no driver"},
-		{"auto with kernels", fast, Request{}, Native, CPU, "miplc's own kernels are the default on this processor; --device"},
-		{"auto with kernels, a GPU and images", fast, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
-		{"auto with kernels, without cgo", fastNoCgo, Request{}, Native, CPU, "kernels"},
-		{"native, which needs no library", fastNoCgo, Request{Engine: Native, Library: "l.so"}, Native,
-			CPU, "requested"},
+		{"auto with a GPU and images", fast, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU and features", fast, Request{}, Native, CPU, "--device cuda is the default for images"},
+		{"auto with a GPU on the CPU", fast, Request{Device: CPU}, Native, CPU, "miplc's own kernels are the default"},
+		{"auto with images", plain, Request{Engine: Auto, Images: true}, Native, CPU, "no driver"},
+		{"auto with a named plugin that is not usable", plain, Request{Plugin: "p.so"}, "", "", "p.so"},
+		{"auto on a GPU that is not there", plain, Request{Device: CUDA}, "", "", "no driver"},
+		{"auto on WebGPU", fast, Request{Device: "webgpu"}, "", "",
+			"no engine trains on the device webgpu, which only predicts and serves"},
+		{"native", plain, Request{Engine: Native, Library: "l.so"}, Native, CPU, "requested"},
 		{"native on a GPU", fast, Request{Engine: Native, Device: CUDA}, "", "", "native does not train on the device cuda"},
 		{"native with threads", fast, Request{Engine: Native, Threads: 2}, Native, CPU, "requested"},
-		{"auto with a provider", all, Request{Device: "webgpu"}, ORT, "webgpu", "it has the device webgpu"},
-		{"auto with a provider on the GPU", all, Request{Device: "tensorrt"}, ORT, "tensorrt", "tensorrt"},
-		{"gorgonia", all, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
-		{"gorgonia on a GPU", all, Request{Engine: Gorgonia, Device: CUDA}, "", "",
+		{"the engine ort of earlier versions", plain, Request{Engine: ORT}, Native, CPU, "it replaces the engine ort"},
+		{"that engine on WebGPU", plain, Request{Engine: ORT, Device: "webgpu"}, "", "", "no engine trains on"},
+		{"gorgonia", fast, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
+		{"gorgonia on a GPU", fast, Request{Engine: Gorgonia, Device: CUDA}, "", "",
 			"gorgonia does not train on the device cuda: use the engine xla"},
-		{"ort", library, Request{Engine: ORT}, ORT, CPU, "requested"},
-		{"ort without the library", bare, Request{Engine: ORT}, "", "", "engine ort: no library"},
-		{"ort on an NVIDIA GPU", all, Request{Engine: ORT, Device: CUDA}, "", "",
-			"ort does not train on the device cuda: use the engine xla"},
-		{"ort without the provider", library, Request{Engine: ORT, Device: "webgpu"}, "", "", "no provider"},
-		{"xla", all, Request{Engine: XLA}, XLA, CUDA, "requested"},
-		{"xla without a GPU", library, Request{Engine: XLA}, "", "", "engine xla: no driver"},
-		{"xla in pure Go", library, Request{Engine: XLA, Device: Go}, XLA, Go, "requested"},
-		{"another engine on the device of xla", library, Request{Engine: ORT, Device: Go}, "", "",
+		{"xla", fast, Request{Engine: XLA}, XLA, CUDA, "requested"},
+		{"xla without a GPU", plain, Request{Engine: XLA}, "", "", "engine xla: no driver"},
+		{"xla in pure Go", plain, Request{Engine: XLA, Device: Go}, XLA, Go, "requested"},
+		{"another engine on the device of xla", plain, Request{Engine: Native, Device: Go}, "", "",
 			"belongs to the engine xla"},
-		{"xla on the CPU with a plugin that fails", library, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "",
+		{"xla on the CPU with a plugin that fails", plain, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "",
 			"a broken plugin"},
-		{"provider of another engine", all, Request{Engine: XLA, Device: "webgpu"}, "", "", "belongs to the engine ort"},
-		{"threads of another engine", all, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engines native and ort"},
-		{"threads without end", all, Request{Threads: 100000}, "", "", "the maximum is 1024"},
-		{"threads below none", all, Request{Threads: -1}, "", "", "-1 threads"},
-		{"a slip in the engine", all, Request{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},
-		{"a slip in the device", all, Request{Device: "cuad"}, "", "", `did you mean "cuda"?`},
-		{"a slip in the provider", all, Request{Device: "tensort"}, "", "", `did you mean "tensorrt"?`},
+		{"threads of another engine", fast, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine native"},
+		{"threads without end", fast, Request{Threads: 100000}, "", "", "the maximum is 1024"},
+		{"threads below none", fast, Request{Threads: -1}, "", "", "-1 threads"},
+		{"a slip in the engine", fast, Request{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},
+		{"a slip in the device", fast, Request{Device: "cuad"}, "", "", `did you mean "cuda"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := choose(c.r, c.m)
@@ -134,7 +94,7 @@ func TestChoose(t *testing.T) {
 
 // The error of a missing GPU says what to install and which engines need none.
 func TestMissingGPU(t *testing.T) {
-	_, err := choose(Request{Engine: XLA}, machineOf(true, false, false))
+	_, err := choose(Request{Engine: XLA}, machineOf(false))
 	var text strings.Builder
 	diag.Render(&text, err)
 	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
@@ -144,32 +104,30 @@ func TestMissingGPU(t *testing.T) {
 	}
 }
 
-// Trials on features share programs on the engines ort and xla, those on images only on xla.
-func TestShared(t *testing.T) {
+// Only the engine xla trains trials in groups.
+func TestGroupKey(t *testing.T) {
 	for _, c := range []struct {
-		engine, spec    string
-		shared, coupled bool
-	}{{ORT, "demipl", true, false}, {ORT, "demipl-image", false, false}, {XLA, "demipl-image", true, true},
-		{Gorgonia, "demipl", false, false}, {ORT, "miplgp", false, false}} {
+		engine, spec string
+		grouped      bool
+	}{{Native, "demipl", false}, {ORT, "demipl", false}, {XLA, "demipl", true}, {XLA, "demipl-image", true},
+		{Gorgonia, "demipl", false}, {XLA, "miplgp", false}, {XLA, "pl-aggd-mean", false}} {
 		trainers := NewTrainers(Request{Engine: c.engine})
 		defer trainers.Close()
 		spec, err := language.Load(c.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
-		program, coupled, err := trainers.GroupKey(spec)
-		if err != nil || (program != "") != c.shared || coupled != c.coupled {
-			t.Errorf("%s on %s: %q, coupled %v, %v", c.spec, c.engine, program, coupled, err)
+		if program, err := trainers.GroupKey(spec); err != nil || (program != "") != c.grouped {
+			t.Errorf("%s on %s: %q, %v", c.spec, c.engine, program, err)
 		}
 	}
 }
 
 // All engines of this machine train and agree on the loss, also in a second training.
 func TestEnginesTrain(t *testing.T) {
-	library := enginetest.Library(t)
 	trial := traintest.Quickstart(t, 10, 2, 1)
 	var first float64
-	for i, r := range []Request{{Engine: Gorgonia}, {Engine: ORT, Library: library}, {Engine: XLA, Device: Go}} {
+	for i, r := range []Request{{Engine: Gorgonia}, {Engine: Native}, {Engine: XLA, Device: Go}} {
 		choice, err := Choose(r)
 		if err != nil {
 			t.Fatal(err)
@@ -207,42 +165,10 @@ func (w wrongRate) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 	w.Trainer.Train(ctx, list, o, done)
 }
 
-// Runs on features and images train on devices of onnxruntime with the CPU's losses and parameters.
-func TestProvidersAgainstTheCPU(t *testing.T) {
-	for provider, environment := range map[string]func(testing.TB) []string{
-		onnxruntime.WebGPU: enginetest.WebGPU, "openvino": testsupport.OpenVINOPlugin,
-	} {
-		t.Run(provider, func(t *testing.T) {
-			if !testsupport.InProcess(t, environment) {
-				return
-			}
-			c, err := Choose(Request{Engine: ORT, Library: enginetest.Library(t), Device: provider})
-			if err != nil {
-				t.Fatal(err)
-			}
-			on := c.trainer.(*checked)
-			for _, p := range []*compile.Program{
-				traintest.Shipped(t, "quickstart"), traintest.Shipped(t, "demipl-image", "train.batch=2"),
-			} {
-				if err := on.check(t.Context(), p, train.Options{}); err != nil {
-					t.Error(err)
-				}
-			}
-			for _, trial := range traintest.Mixed(t, traintest.Quickstart(t, 22, 2, 4)) {
-				if err := onnxruntime.CompareDevice(provider, 0,
-					func(to *onnxruntime.Computed) error { return addTraining(t.Context(), to, trial, on.cpu) },
-					func(to *onnxruntime.Computed) error { return addTraining(t.Context(), to, trial, on) }); err != nil {
-					t.Errorf("%s: %v", trial.Name, err)
-				}
-			}
-		})
-	}
-}
-
 // The engine xla agrees with the CPU on the drawn bags of all shipped specs on features and of random
 // ones; a GPU that computes wrong steps is refused, with the difference, before anything is trained.
 func TestGPUAgainstTheCPU(t *testing.T) {
-	choice, err := choose(Request{Engine: XLA}, machineOf(false, true, false))
+	choice, err := choose(Request{Engine: XLA}, machineOf(true))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,58 +207,4 @@ func TestGPUAgainstTheCPU(t *testing.T) {
 	if _, err := train.One(t.Context(), gpu, trial, train.Options{}); err != nil {
 		t.Error(err)
 	}
-}
-
-// Fits on a GPU are checked as trainings are: a GPU with the CPU's results is used, one with wrong products is refused
-// in the first run of a graph.
-func TestFitsOnAGPUAgainstTheCPU(t *testing.T) {
-	choice, err := choose(Request{Engine: XLA}, machineOf(false, true, false))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer choice.Close()
-	gpu, ok := choice.runner().(*checkedRunner)
-	if !ok {
-		t.Fatalf("a GPU fits without a check, by %T", choice.runner())
-	}
-	b := graph.NewBuilder("square")
-	x := b.Input("x", graph.Float, graph.Shape{graph.N, 2})
-	b.Output("x", b.Mul(x, x))
-	g, err := b.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		runner train.GraphRunner
-		right  bool
-	}{{gpu, true}, {&checkedRunner{wrongResults{gpu.GraphRunner}, gpu.cpu, gpu.name, map[*graph.Graph]bool{}}, false}} {
-		w := train.NewWorkspace(c.runner)
-		w.Put("y", []float32{1, 2, 3, 4}, 2, 2)
-		w.Run(g, 2, map[string]string{"x": "y"})
-		var refused *onnxruntime.WrongDeviceError
-		if errors.As(w.Err(), &refused) == c.right {
-			t.Errorf("right results: %t, error: %v", c.right, w.Err())
-		}
-		if !c.right {
-			continue
-		}
-		w.Run(g, 2, map[string]string{"x": "y"})
-		if got := w.Get("y"); w.Err() != nil || !slices.Equal(got, []float32{1, 16, 81, 256}) {
-			t.Errorf("%v, %v", got, w.Err())
-		}
-		if err := w.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-// wrongResults computes results that are a hundredth too large.
-type wrongResults struct{ train.GraphRunner }
-
-func (r wrongResults) Get(v train.Value) ([]float32, error) {
-	numbers, err := r.GraphRunner.Get(v)
-	for i := range numbers {
-		numbers[i] *= 1.01
-	}
-	return numbers, err
 }

@@ -21,14 +21,14 @@ import (
 	"github.com/miplc/miplc/train/plaggd"
 )
 
-// fitter is the trainer that fits learners and writes no checkpoints. Its choice is empty for learners that are
-// fitted in Go.
+// fitter is the trainer that fits learners and writes no checkpoints. Its choice is empty for learners that use no
+// engine.
 type fitter struct{ *Choice }
 
 // CheckFittedDevice returns an error with a position in the spec if its learner cannot use a requested
 // device.
 func CheckFittedDevice(spec *language.Spec, device string) error {
-	if spec.Train.Engine.V != language.NoEngine || device == "" || device == CPU {
+	if !spec.Fitted() || device == "" || device == CPU {
 		return nil
 	}
 	kind := spec.Learner.Kind
@@ -122,7 +122,7 @@ func (f *fitLearner) fit(ctx context.Context, p *train.Problem) (train.FittedMod
 			Iterations: a["iterations"].Int(), LR: a["lr"].Float(), Epsilon: a["epsilon"].Float(),
 			Confidences: a["confidences"].Str(), Samples: a["samples"].Int(), Solver: a["solver"].Str(),
 			Inducing: a["inducing"].Int(), Subset: a["subset"].Int(), Lengthscale: a["lengthscale"].Float(),
-			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Runner: f.runner,
+			Probes: a["probes"].Int(), Rank: a["rank"].Int(), Tolerance: a["tolerance"].Float(), Kernels: f.own,
 		}, p, f.iteration)
 	default:
 		return nil, spec.AtUserLine(diag.Errorf(kind.Pos, "bug: no package fits the learner %q", kind.V))

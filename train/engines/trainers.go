@@ -22,6 +22,7 @@ type Trainers struct {
 // choiceKey has the properties of a spec on which its engine depends.
 type choiceKey struct {
 	engine string // requested
+	reason string // of the choice; empty: the usual one
 	images bool   // only for auto
 }
 
@@ -53,8 +54,11 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	defer t.mu.Unlock()
 	r := t.request
 	r.Engine = r.named(spec.Train.Engine.V)
+	if spec.Fitted() && r.Engine != language.NoEngine && r.Engine != Native {
+		r.Engine, r.Device, r.Reason = Native, CPU, "the learner "+spec.Learner.Kind.V+" is always fitted with it"
+	}
 	r.Images = r.Engine == Auto && len(spec.Data.Shape.V) > 1
-	key := choiceKey{r.Engine, r.Images}
+	key := choiceKey{r.Engine, r.Reason, r.Images}
 	if c := t.choices[key]; c != nil {
 		return c, nil
 	}
@@ -68,7 +72,7 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 // Engine returns the name of the engine of a spec, "" for a learner without an engine. It does not
 // check that a named engine works on this machine.
 func (t *Trainers) Engine(spec *language.Spec) (string, error) {
-	if name := t.request.named(spec.Train.Engine.V); name != Auto && name != language.NoEngine {
+	if name := t.request.named(spec.Train.Engine.V); !spec.Fitted() && name != Auto {
 		return name, nil
 	}
 	c, err := t.choice(spec)
@@ -78,16 +82,15 @@ func (t *Trainers) Engine(spec *language.Spec) (string, error) {
 	return c.Engine, nil
 }
 
-// GroupKey returns the train.ProgramKey of a spec. Trials with the same key and the same bags can train in a group; the
-// key is empty if each trains alone. coupled reports whether the bits of a
-// result depend on the size of the group. The engine is that of Engine.
-func (t *Trainers) GroupKey(spec *language.Spec) (program string, coupled bool, err error) {
+// GroupKey returns the train.ProgramKey of a spec whose trials train in groups: those with the same key and the same
+// bags. The bits of a result then depend on the size of the group. The key is empty if each trial trains alone. The
+// engine is that of Engine.
+func (t *Trainers) GroupKey(spec *language.Spec) (program string, err error) {
 	name, err := t.Engine(spec)
-	grouped := name == XLA || name == ORT && len(spec.Data.Shape.V) <= 1 && !t.request.onlyORT()
-	if err != nil || spec.Fitted() || !grouped {
-		return "", false, err
+	if err != nil || name != XLA {
+		return "", err
 	}
-	return train.ProgramKey(spec), name == XLA, nil
+	return train.ProgramKey(spec), nil
 }
 
 // Train implements train.Trainer. It trains the trials of one trainer after those of another.

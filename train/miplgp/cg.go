@@ -1,4 +1,4 @@
-// Conjugate gradients on a device, with probes for traces.
+// Conjugate gradients, with probes for traces.
 
 package miplgp
 
@@ -10,14 +10,14 @@ import (
 
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
 )
 
-// conjugate solves with all instances by preconditioned conjugate gradients on a device. Traces are
+// conjugate solves with all instances by preconditioned conjugate gradients. Traces are
 // estimated with probe vectors that are drawn once, so that the objective is the same function
 // throughout a fit and the solutions of one iteration are good first guesses for the next.
 //
-// Distances and kernel stay on the device. The vectors of all classes are columns of one matrix, so
+// Distances and kernel stay in the workspace. The vectors of all classes are columns of one matrix, so
 // that one pass over the kernel serves all of them, see type system. Small computations (pivots,
 // Cholesky factors, sums) are done here in float64.
 type conjugate struct {
@@ -27,13 +27,13 @@ type conjugate struct {
 	shift  []float32
 	x      matrix // centred instances
 	pivots *pivots
-	space  *train.Workspace
+	space  *native.Workspace
 }
 
-// newCG builds the graphs and copies the constant values to the device.
+// newCG builds the graphs and copies the constant values to the workspace.
 func newCG(p *problem, s Settings) (*conjugate, error) {
 	s.Rank = min(s.Rank, p.n())
-	g := &conjugate{p: p, s: s, space: train.NewWorkspace(s.Runner())}
+	g := &conjugate{p: p, s: s, space: native.NewWorkspace(s.Kernels)}
 	g.x, g.shift = p.centred()
 	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
 	n, width := p.n(), 1+s.Probes
@@ -72,13 +72,10 @@ func newCG(p *problem, s Settings) (*conjugate, error) {
 		g.space.Run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
 	}
 	if g.space.Err() != nil {
-		return nil, errors.Join(g.space.Err(), g.close())
+		return nil, g.space.Err()
 	}
 	return g, nil
 }
-
-// close frees the memory on the device.
-func (g *conjugate) close() error { return g.space.Close() }
 
 // ofBlock maps the names of values in a graph to those of a block in the workspace.
 func ofBlock(b int, names ...string) map[string]string {
@@ -213,7 +210,6 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, alone.close()) }()
 	alone.fillKernel(h)
 	if _, err := alone.precondition(h, t); err != nil {
 		return nil, err

@@ -26,8 +26,6 @@ type objective interface {
 	evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error)
 	// posterior returns what predictions need.
 	posterior(ctx context.Context, h hyper, t *targets) (*posterior, error)
-	// close frees memory on a device.
-	close() error
 }
 
 // errNotPositive reports a kernel matrix that could not be factorised.
@@ -41,8 +39,6 @@ type exact struct {
 	shift   []float32
 	squared *mat.SymDense // squared distances
 }
-
-func (e *exact) close() error { return nil }
 
 func newExact(p *problem) *exact {
 	e, n := &exact{p: p}, p.n()

@@ -4,7 +4,6 @@ package miplgp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,8 +22,8 @@ const Name = "miplgp"
 // the class of negatives. They are nil if hyper-parameters are learned on a subset. The seed of the problem
 // replaces that of the settings. If ctx ends, Fit returns soon with an error that wraps that of ctx.
 func Fit(ctx context.Context, s Settings, p *train.Problem, observe func(train.Iteration)) (train.FittedModel, error) {
-	if s.Runner == nil {
-		return nil, fmt.Errorf("bug: %s has no device to compute on", Name)
+	if s.Kernels.Kernels == nil {
+		return nil, fmt.Errorf("bug: %s has no kernels to compute with", Name)
 	}
 	in, err := problemOf(p)
 	if err != nil {
@@ -80,7 +79,6 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, o.close()) }()
 	h, last, err := learn(ctx, o, some, s, observe)
 	if err != nil {
 		return nil, err
@@ -90,13 +88,12 @@ func fit(ctx context.Context, p *problem, s Settings, observe func(iteration int
 		if of, err = newObjective(ctx, p, s); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, of.close()) }()
 		last = newTargets(p, s.Epsilon)
 	}
 	if q, err = of.posterior(ctx, h, last); err != nil {
 		return nil, err
 	}
-	q.runner, q.samples, q.seed = s.Runner, s.Samples, s.Seed
+	q.kernels, q.samples, q.seed = s.Kernels, s.Samples, s.Seed
 	return q, nil
 }
 

@@ -9,7 +9,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/train/native"
 )
 
 // defaults returns the settings of the authors' program: 500 iterations, rate 0.1, epsilon 1e-4, 512
@@ -18,7 +19,7 @@ func defaults() Settings {
 	return Settings{
 		Iterations: 500, LR: 0.1, Epsilon: 1e-4, Samples: 512, Solver: solverAuto, Inducing: 1000,
 		Probes: 10, Rank: 100, Tolerance: 1e-3, Confidences: confidencesPrior, Seed: 1,
-		Runner: gorgonia.NewGraphRunner,
+		Kernels: native.Options{Kernels: kernel.Best(), Threads: 1},
 	}
 }
 

@@ -37,8 +37,6 @@ type inducing struct {
 	phi     matrix        // [n, m]
 }
 
-func (o *inducing) close() error { return nil }
-
 // jitter is added to the kernel between inducing points, relative to its scale.
 const jitter = 1e-5
 

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
 )
 
 // model predicts bags of raw features.
@@ -56,7 +57,7 @@ func (m *model) PredictBags(ctx context.Context, d *data.Dataset, bags []int, sa
 		}
 		instances = append(instances, x...)
 	}
-	mean, variance, err := m.momentsOnDevice(ctx, instances)
+	mean, variance, err := m.computeMoments(ctx, instances)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +87,9 @@ const (
 	outVariance = "variance"
 )
 
-// momentsOnDevice returns mean and variance of the posterior of the classes at raw instances, [n,
+// computeMoments returns mean and variance of the posterior of the classes at raw instances, [n,
 // classes] each.
-func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean, variance []float64, err error) {
+func (m *model) computeMoments(ctx context.Context, instances []float32) (mean, variance []float64, err error) {
 	w := &writer{Builder: graph.NewBuilder("moments"), m: m, params: map[string][]float32{}}
 	a, b := w.moments(w.kernel(train.Instances(w.Builder, m.shape, m.z, w.params)))
 	w.Output(outMean, a)
@@ -97,8 +98,7 @@ func (m *model) momentsOnDevice(ctx context.Context, instances []float32) (mean,
 	if err != nil {
 		return nil, nil, fmt.Errorf("bug: %w", err)
 	}
-	space := train.NewWorkspace(m.runner())
-	defer func() { err = errors.Join(err, space.Close()) }()
+	space := native.NewWorkspace(m.kernels)
 	for _, p := range g.ByOp(graph.OpParam) {
 		space.Put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
 	}

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
 )
 
 // posterior is a fitted MIPLGP. For an instance x and class c, let k be the kernel values between x
@@ -23,7 +23,7 @@ import (
 // white is the inverse of the Cholesky factor of the kernel between the points. It keeps the
 // numbers moderate, so that float32 suffices.
 type posterior struct {
-	runner  func() train.GraphRunner // opens memory for the prediction of many bags
+	kernels native.Options // of the prediction of many bags
 	classes int
 	h       hyper
 	shift   []float32 // [d], subtracted from every instance

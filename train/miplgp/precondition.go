@@ -15,7 +15,7 @@ import (
 // Cholesky factor of K with pivots, shared by all classes. P is at most the kernel matrix in the
 // order of positive semidefinite matrices. With W = noise^-1 and R the inverse of the Cholesky
 // factor of I + L' W L, P^-1 = W - W L R' R L' W. Noise, factor and the R of all classes are copied
-// to the device. logDet is the log determinant of P for each class.
+// to the workspace. logDet is the log determinant of P for each class.
 func (g *conjugate) precondition(h hyper, t *targets) (logDet []float64, err error) {
 	n, columns := g.p.n(), g.columns()
 	noise, logDet := make([]float32, n*columns), make([]float64, g.outputs)

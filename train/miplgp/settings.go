@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/native"
 )
 
 // Names of the solvers of the linear systems.
@@ -52,7 +53,7 @@ type Settings struct {
 	Subset      int     // instances, in whole bags, on which hyper-parameters are learned; 0: all, as with "posterior"
 	Lengthscale float64 // initial value, in units of the instances; 0: median distance between instances
 	Seed        uint64
-	Runner      func() train.GraphRunner // opens memory for conjugate gradients and predictions
+	Kernels     native.Options // of conjugate gradients and predictions
 }
 
 // The largest numbers of instances for which solverAuto chooses the more exact solver. The exact

@@ -93,6 +93,9 @@ func (e *Engine) graph(f form) (g *graph.Graph, err error) {
 	if err == nil {
 		g, err = graph.Condense(g)
 	}
+	if err == nil {
+		g, err = graph.ReluDropout(g, e.program.MaskScales())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("engine native: %w", err)
 	}

@@ -189,7 +189,7 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 	if err == nil || named != "" {
 		return err
 	}
-	con.Notef("onnxruntime, which trains and checks models, is not on this machine: installing version %s",
+	con.Notef("onnxruntime, which checks models, is not on this machine: installing version %s",
 		onnxruntime.Version)
 	_, err = onnxruntime.InstallLibrary(ctx, native.InstallOptions{Progress: con.Progress()})
 	if err == nil || required || ctx.Err() != nil {
@@ -205,8 +205,8 @@ var modelDevices = append([]string{onnxruntime.CPU}, onnxruntime.Providers...)
 // engineFlags declares the flags that select an engine. engine starts the help of --engine.
 func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&to.Device, "device", "", "device (default: a usable NVIDIA GPU for images, else cpu): cpu, "+
-		strings.Join(onnxruntime.Providers, ", "))
+	f.StringVar(&to.Device, "device", "", "device: cpu or cuda (default: cuda for images if an NVIDIA GPU is usable, else "+
+		"cpu)")
 	console.LibraryFlag(f, &to.Library)
 	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters "+
 		"of the memory of a GPU, or the free memory of the machine); limits how many runs train together")
@@ -214,6 +214,11 @@ func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 
 // checkEngine reports unknown names of engines and devices.
 func checkEngine(r *engines.Request) error {
-	return cmp.Or(console.CheckWord("--device", cmp.Or(r.Device, engines.CPU), engines.Devices()...),
-		console.CheckWord("--engine", cmp.Or(r.Engine, engines.ORT), engines.Names()...))
+	if err := engines.CheckDevice(cmp.Or(r.Device, engines.CPU)); err != nil {
+		return console.Usagef("--device: %v", err)
+	}
+	if r.Engine == engines.ORT { // of earlier versions
+		return nil
+	}
+	return console.CheckWord("--engine", cmp.Or(r.Engine, engines.Auto), engines.Names()...)
 }

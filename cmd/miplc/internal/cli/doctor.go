@@ -49,8 +49,8 @@ type doctorFindings struct {
 	Data        folderFacts             `json:"data"`
 }
 
-// component is a back end, an engine or a device. A device of the engine xla or an execution provider of onnxruntime
-// is tried with the training of a small model.
+// component is a back end, an engine or a device. A device of the engine xla is tried with the training of a small
+// model, an execution provider of onnxruntime with a prediction. Step is the time of a training step or a prediction.
 type component struct {
 	Name      string  `json:"name"`
 	Usable    bool    `json:"usable"`
@@ -78,9 +78,10 @@ output has these lines:
 
   back end         a way to run models
   engine           a way to train models; miplc train uses "engine auto" by default
-  xla on DEVICE,   a device on which that engine can train. The command trains a small model
-  ort on DEVICE    on it. For devices of onnxruntime, such as webgpu, the results must agree
-                   with those of the CPU
+  xla on DEVICE    a device on which the engine xla can train; the command trains a small model
+                   on it
+  onnxruntime on   a device that predicts and serves; the command predicts with a small model
+  DEVICE           on it. The results on a device must agree with those of the CPU
   cache, data      the folders for downloads and for datasets
 
 It also lists every place where miplc looked for onnxruntime, and for the PJRT plugins that
@@ -106,7 +107,7 @@ command exits with code 1. A missing GPU is not an error.`,
 func runDoctor(ctx context.Context, o *doctorOptions) error {
 	if o.Try != "" {
 		d := tryProvider(ctx, o.Library, o.Try)
-		return o.Console.Result(d, func(out io.Writer) { console.Table(out, [][]string{d.row("ort on")}) })
+		return o.Console.Result(d, func(out io.Writer) { console.Table(out, [][]string{d.row("onnxruntime on")}) })
 	}
 	f := doctorFindings{BuildInfo: runs.CurrentBuild(), Onnxruntime: onnxruntime.Candidates(o.Library)}
 	lib, err := onnxruntime.Start(o.Library)
@@ -127,13 +128,13 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	f.Backends = []component{library, {Name: "onnx-go", Usable: true, Detail: "built in"}}
 	f.Plugins = pjrt.Candidates(o.Plugin)
 	for _, kind := range []pjrt.Kind{pjrt.CPU, pjrt.CUDA} {
-		f.Devices = append(f.Devices, tryXLA(ctx, kind, o.Plugin, o.Library))
+		f.Devices = append(f.Devices, tryXLA(ctx, kind, o.Plugin))
 	}
 	if err == nil {
 		f.Providers = tryAll(ctx, o.Library)
 	}
-	f.Engines = f.engines(err)
-	f.Auto = o.automatic(download)
+	f.Engines = f.engines()
+	f.Auto = o.automatic()
 	engine, _, _ := strings.Cut(f.Auto, ":")
 	switch {
 	case library.Usable:
@@ -177,11 +178,8 @@ func remedy(ctx context.Context, missing *onnxruntime.NotFoundError) (download, 
 	return download, download
 }
 
-// automatic says which engine auto selects, and why. download says how onnxruntime will be installed, or is empty.
-func (o *doctorOptions) automatic(download string) string {
-	if download != "" && !engines.HasKernels() {
-		return fmt.Sprintf("%s on %s: %s", engines.ORT, engines.CPU, download)
-	}
+// automatic says which engine auto selects, and why.
+func (o *doctorOptions) automatic() string {
 	choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin})
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "; tried:")
@@ -191,33 +189,24 @@ func (o *doctorOptions) automatic(download string) string {
 	return fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
 }
 
-// engines lists the engines of miplc train. noLibrary is why onnxruntime cannot be used, or nil.
-func (f *doctorFindings) engines(noLibrary error) []component {
-	usable := func(devices []component) (names []string) {
-		for _, d := range devices {
-			if d.Usable {
-				names = append(names, d.Name)
-			}
+// engines lists the engines of miplc train.
+func (f *doctorFindings) engines() []component {
+	var devices []string
+	for _, d := range f.Devices {
+		if d.Usable {
+			devices = append(devices, d.Name)
 		}
-		return names
-	}
-	ort := component{Name: engines.ORT, Usable: noLibrary == nil, Detail: "no onnxruntime library"}
-	switch {
-	case errors.Is(noLibrary, onnxruntime.ErrNoCgo):
-		ort.Detail = "this build has no cgo"
-	case noLibrary == nil:
-		ort.Detail = "devices " + strings.Join(append([]string{engines.CPU}, usable(f.Providers)...), ", ")
 	}
 	xla := component{Name: engines.XLA, Detail: "no usable device"}
-	if names := usable(f.Devices); len(names) > 0 {
-		xla.Usable, xla.Detail = true, "on the devices "+strings.Join(names, ", ")
+	if len(devices) > 0 {
+		xla.Usable, xla.Detail = true, "on the devices "+strings.Join(devices, ", ")
 	}
 	own := component{Name: engines.Native, Usable: true, Detail: "built in, with the kernels " + kernel.Best().Name}
-	return []component{own, ort, xla, {Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
+	return []component{own, xla, {Name: engines.Gorgonia, Usable: true, Detail: "built in"}}
 }
 
 // tryXLA opens a device for XLA and compares training steps on it with those on the CPU.
-func tryXLA(ctx context.Context, kind pjrt.Kind, plugin, library string) component {
+func tryXLA(ctx context.Context, kind pjrt.Kind, plugin string) component {
 	d := component{Name: string(kind)}
 	b, err := xla.Open(kind, plugin)
 	if err != nil {
@@ -225,7 +214,7 @@ func tryXLA(ctx context.Context, kind pjrt.Kind, plugin, library string) compone
 		return d
 	}
 	defer b.Close()
-	compiling, step, err := engines.TryXLA(ctx, library, b)
+	compiling, step, err := engines.TryXLA(ctx, b)
 	if err != nil {
 		d.Detail = fmt.Sprintf("%s: a training fails: %v", b.Text, err)
 		return d
@@ -246,7 +235,7 @@ func (f doctorFindings) print(out io.Writer) {
 	rows := [][]string{{"miplc", f.Miplc}, {"Go", fmt.Sprintf("%s (%s/%s)", f.Go, f.OS, f.Arch)}}
 	for i, list := range [][]component{f.Backends, f.Engines, f.Devices, f.Providers} {
 		for _, c := range list {
-			rows = append(rows, c.row([]string{"back end", "engine", "xla on", "ort on"}[i]))
+			rows = append(rows, c.row([]string{"back end", "engine", "xla on", "onnxruntime on"}[i]))
 		}
 	}
 	console.Table(out, append(rows, []string{"engine auto", f.Auto}, f.Cache.row("cache", "set "+native.EnvCache),

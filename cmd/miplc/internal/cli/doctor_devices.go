@@ -1,4 +1,4 @@
-// Which devices can train and predict on this machine: miplc doctor tries each in its own process.
+// Which devices of onnxruntime can predict on this machine: miplc doctor tries each in its own process.
 
 package cli
 
@@ -29,7 +29,7 @@ const tryFlag = "try-provider"
 // envTrying marks that process.
 const envTrying = "MIPLC_DOCTOR_TRYING"
 
-// tryTime bounds the time to open a device and to train on it.
+// tryTime bounds the time to open a device and to predict on it.
 const tryTime = 2 * time.Minute
 
 // tryAll tries the available execution providers, each in a separate process, because a device or
@@ -66,7 +66,7 @@ func tryIn(ctx context.Context, program, library, name string) component {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		d.Detail = fmt.Sprintf("no training step ended within %v", tryTime)
+		d.Detail = fmt.Sprintf("no prediction ended within %v", tryTime)
 	case err != nil:
 		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
 		d.Detail = fmt.Sprintf("it ended the process that tried it: %v: %s", err, lines[len(lines)-1])
@@ -78,21 +78,16 @@ func tryIn(ctx context.Context, program, library, name string) component {
 	return d
 }
 
-// tryProvider trains a small model with a provider in this process, or predicts with it if the provider is for
-// prediction only.
+// tryProvider predicts with a small model on a provider in this process.
 func tryProvider(ctx context.Context, library, name string) component {
 	d := component{Name: name}
-	what, tested := "a training step", engines.TryProvider
-	if name == onnxruntime.CUDA {
-		what, tested = "a prediction", tryPrediction
-	}
-	took, err := tested(ctx, library, name)
+	took, err := tryPrediction(ctx, library, name)
 	if err != nil {
 		d.Detail = err.Error()
 		return d
 	}
 	d.Usable, d.Step = true, took.Seconds()
-	d.Detail = fmt.Sprintf("it agrees with the CPU; %s of a small model in %v", what, took.Round(time.Microsecond))
+	d.Detail = fmt.Sprintf("it agrees with the CPU; a prediction of a small model in %v", took.Round(time.Microsecond))
 	return d
 }
 

@@ -59,8 +59,8 @@ func installCommand(con *console.Console) *cobra.Command {
 cache of miplc (miplc doctor prints its path). Do nothing if it is already there. If the
 download or the verification fails, nothing is installed.
 
-  onnxruntime  runs models, and training steps of the engine ort
-  webgpu       execution provider for GPUs of any vendor: --device webgpu
+  onnxruntime  runs models
+  webgpu       execution provider for predictions on GPUs of any vendor: --device webgpu
   cuda         execution provider for predictions on NVIDIA GPUs: --device cuda. A download of
                1.4 GB, 2.3 GB on the disk: onnxruntime built with CUDA 13, which replaces the
                one of "miplc runtime install", and NVIDIA's libraries, under NVIDIA's licence

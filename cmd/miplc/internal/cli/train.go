@@ -67,13 +67,10 @@ An invalid spec or dataset is an error, and nothing is written. The model file
 lists the back ends (onnxruntime, onnx-go) that agree with the reference implementation. If
 none agrees, the model is saved as model.failed.onnx and the command fails.
 
-Engines: native runs training steps in miplc's own kernels, ort in onnxruntime, xla on an
-NVIDIA GPU, gorgonia in pure Go. auto, the default, selects xla for images if an NVIDIA GPU is
-usable, else native on x86-64 processors with AVX2, else ort, or gorgonia if miplc was built
-without cgo. The command prints the choice and the reason; --device cpu selects the CPU.
-
---device selects the device: cuda trains with xla, webgpu and the others with ort. miplc doctor
-shows what works on this machine.
+Engines: native runs training steps in miplc's own kernels on the CPU, xla on an NVIDIA GPU,
+gorgonia slowly in pure Go, as a check. auto, the default, selects xla for images if an NVIDIA
+GPU is usable, else native. The command prints the choice and the reason; --device cpu selects
+the CPU. miplc doctor shows what works on this machine.
 
 --seeds, --split-numbers, --grid and --setting train up to 1000 runs with one command, each in
 its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). With native, each
@@ -81,8 +78,8 @@ core trains a run on features; runs on images train one after the other, on all 
 xla, runs that differ only in seed, split, learning rate and loss weights train together.
 
 Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
-the later epochs, on the engine, device and --threads of the run; the result is bit-identical
-to that without an interruption. Without SPEC, --resume -o DIR continues the run in DIR, or
+the later epochs, on the engine and device of the run; the result is bit-identical to that
+without an interruption. Without SPEC, --resume -o DIR continues the run in DIR, or
 all runs of the last command that trained several runs there. A finished run is overwritten
 only with --force.
 
@@ -92,7 +89,6 @@ If no onnxruntime library is found, the command downloads it into the cache of m
   miplc train my.yaml -o my-run
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o cuda-run --device cuda
-  miplc train demipl-image -o webgpu-run --device webgpu
   miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
   miplc train --resume -o run`,
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
@@ -108,7 +104,7 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	engineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
 	f.IntVar(&o.Threads, "threads", 0,
-		"number of onnxruntime threads (default: all cores for images and bags on disk, else 1)")
+		"number of threads of an operation of the engine native (default: all cores)")
 	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+
 		", or an installed one)")
 	console.DataFlags(o.Console, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")

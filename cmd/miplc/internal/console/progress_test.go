@@ -54,7 +54,7 @@ func TestControlCharacters(t *testing.T) {
 	var out bytes.Buffer
 	r := NewReporter(&out, true)
 	name := "a\x1b[2Jb\u202ec"
-	r.Begin(train.Plan{Name: name, Engine: "ort", Reason: name})
+	r.Begin(train.Plan{Name: name, Engine: "native", Reason: name})
 	r.Note(name)
 	r.Warn(name)
 	NewLine(&out, true).Show(name)
@@ -85,9 +85,9 @@ func TestBar(t *testing.T) {
 // Device and reason of the choice are written if they are known.
 func TestEngine(t *testing.T) {
 	var out bytes.Buffer
-	NewReporter(&out, false).Begin(train.Plan{Name: "demipl", Engine: "ort", Device: "cpu", Reason: "it is fast",
+	NewReporter(&out, false).Begin(train.Plan{Name: "demipl", Engine: "native", Device: "cpu", Reason: "it is fast",
 		Epochs: 1})
-	if got, want := out.String(), "engine ort on cpu: it is fast\ntraining demipl with engine ort on cpu: "; !strings.HasPrefix(got, want) {
+	if got, want := out.String(), "engine native on cpu: it is fast\ntraining demipl with engine native on cpu: "; !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not start with %q", got, want)
 	}
 }
@@ -96,10 +96,10 @@ func TestEngine(t *testing.T) {
 func TestSeveralRuns(t *testing.T) {
 	var out bytes.Buffer
 	r := NewReporter(&out, false)
-	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "ort", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9, Steps: 2,
+	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "native", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9, Steps: 2,
 		Parameters: 77})
 	r.Begin(train.Plan{Name: "graph", Trials: 2, Learner: "pl-aggd", Epochs: 3, TrainBags: 20, TestBags: 9})
-	want := "training 2 runs of demipl with engine ort: 3 epochs in all; the first has 20 bags (9 for testing), epochs " +
+	want := "training 2 runs of demipl with engine native: 3 epochs in all; the first has 20 bags (9 for testing), epochs " +
 		"of 2 steps, 77 parameters\n" +
 		"resuming from checkpoints\n" +
 		"fitting 2 runs of graph with learner pl-aggd: 3 iterations in all; the first has 20 bags (9 for testing)\n"

@@ -1,0 +1,113 @@
+// Steps of large bags, and their memory.
+
+package native
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
+)
+
+// Wide dropout layers after a ReLU and after another function compute the same as the interpreter, up to rounding.
+func TestWideDropoutOfLargeBags(t *testing.T) {
+	for _, blocks := range []string{"{dense: 96}, relu, {dropout: 0.25}", "{dense: 96}, tanh, {dropout: 0.25}"} {
+		p := gated(t, blocks)
+		for _, sizes := range [][]int{{1100}, {500, 600}} {
+			sameSteps(t, fmt.Sprint(blocks, sizes), p, sizes...)
+		}
+	}
+}
+
+// gated compiles gated attention over blocks, on 1,024 features.
+func gated(t *testing.T, blocks string) *compile.Program {
+	t.Helper()
+	spec, err := language.Load("gated-abmil", "model.blocks=["+blocks+"]", "model.sizes.m=256")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := compile.Compile(spec, compile.Signature{Instance: []int{1024}, Classes: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// sameSteps compares steps with those of the interpreter, up to rounding.
+func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
+	t.Helper()
+	oracle, err := train.NewOracle(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer oracle.Close()
+	if err := oracle.SetState(traintest.Start(p, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for seed := range uint64(3) {
+		if _, err := oracle.Step(traintest.Batch(p, seed, sizes...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	exact, err := oracle.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _ := steps(t, p, Options{Kernels: kernel.Best(), Threads: 2}, sizes...)
+	for param, want := range exact.Params {
+		for i, v := range got.Params[param] {
+			if !(math.Abs(float64(v-want[i])) <= 2e-5*(1+math.Abs(float64(want[i])))) {
+				t.Errorf("%s: %s[%d] is %v, want %v", name, param, i, v, want[i])
+				break
+			}
+		}
+	}
+}
+
+// A wide dropout layer after a ReLU needs hardly any memory in the plan.
+func TestMemoryOfDropout(t *testing.T) {
+	const n = 20000
+	without := arena(t, gated(t, "{dense: 256}, relu"), n)
+	with := arena(t, gated(t, "{dense: 256}, relu, {dropout: 0.25}"), n)
+	if with > without+1<<20 {
+		t.Errorf("a step takes %d MB with dropout, %d MB without", with>>20, without>>20)
+	}
+}
+
+// A step with many bags needs about the memory of one with the same instances in few bags, also for
+// maxima in each bag and 50 columns.
+func TestMemoryOfManyBags(t *testing.T) {
+	p := traintest.Shipped(t, "fastmipl")
+	few, many := arena(t, p, slices.Repeat([]int{200}, 4)...), arena(t, p, slices.Repeat([]int{2}, 400)...)
+	if many > 2*few {
+		t.Errorf("a step with 400 bags takes %d MB, one with the same instances in 4 bags %d MB", many>>20, few>>20)
+	}
+}
+
+// arena returns the bytes of the values of a step on bags of the given sizes.
+func arena(t *testing.T, p *compile.Program, sizes ...int) int {
+	t.Helper()
+	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.SetState(traintest.Start(p, 1)); err != nil {
+		t.Fatal(err)
+	}
+	b := traintest.Batch(p, 1, sizes...)
+	if _, err := e.Step(b); err != nil {
+		t.Fatal(err)
+	}
+	plan, err := e.plan(size{form{oneBag: b.Bags == 1}, len(b.BagOf), b.Bags})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.ArenaBytes()
+}

@@ -1,0 +1,86 @@
+// Workspaces compute graphs on named values.
+
+package native
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/compile/native/kernel"
+)
+
+func newWorkspace() *Workspace { return NewWorkspace(Options{Kernels: kernel.Best(), Threads: 1}) }
+
+// doubled returns x = 2 x and the sum of the rows of x multiplied by a parameter, for matrices of n
+// rows.
+func doubled(t *testing.T) *graph.Graph {
+	t.Helper()
+	b := graph.NewBuilder("doubled")
+	x := b.Input("x", graph.Float, graph.Shape{graph.N, 2})
+	b.Output("x", b.Mul(x, b.Scalar(2)))
+	b.Output("sums", b.MatMul(x, b.Param("factor", graph.Shape{2, 1})))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func holds(t *testing.T, w *Workspace, name string, want ...float32) {
+	t.Helper()
+	if got := w.Get(name); w.Err() != nil || !slices.Equal(got, want) {
+		t.Errorf("%s is %v, %v; want %v", name, got, w.Err(), want)
+	}
+}
+
+// An output takes the place of its input.
+func TestWorkspaceReplacesValues(t *testing.T) {
+	w, g, own := newWorkspace(), doubled(t), []float32{1, 2, 3, 4}
+	w.Put("factor", []float32{10, 1}, 2, 1)
+	w.Put("x", own, 2, 2)
+	w.Run(g, 2, nil)
+	holds(t, w, "x", 2, 4, 6, 8)
+	holds(t, w, "sums", 12, 34)
+	w.Run(g, 2, nil)
+	w.Run(g, 2, nil)
+	holds(t, w, "x", 8, 16, 24, 32)
+	holds(t, w, "sums", 48, 136)
+	w.Put("x", own, 2, 2)
+	own[0] = 100 // Put copies the values
+	holds(t, w, "x", 1, 2, 3, 4)
+	w.Run(g, 2, nil)
+	holds(t, w, "sums", 12, 34)
+}
+
+func TestWorkspaceNames(t *testing.T) {
+	w, g := newWorkspace(), doubled(t)
+	w.Put("factor", []float32{10, 1}, 2, 1)
+	w.Put("a", []float32{1, 2}, 1, 2)
+	w.Put("b", []float32{1, 2, 3, 4, 5, 6}, 3, 2)
+	w.Run(g, 1, map[string]string{"x": "a", "sums": "a.sums"})
+	w.Run(g, 3, map[string]string{"x": "b"})
+	holds(t, w, "a", 2, 4)
+	holds(t, w, "b", 2, 4, 6, 8, 10, 12)
+	holds(t, w, "a.sums", 12)
+	holds(t, w, "sums", 12, 34, 56)
+}
+
+// A value that is missing is an error, after which the workspace does nothing.
+func TestWorkspaceErrors(t *testing.T) {
+	for what, use := range map[string]func(w *Workspace){
+		"a graph without its parameter":   func(w *Workspace) { w.Run(doubled(t), 1, nil) },
+		"a value that was never computed": func(w *Workspace) { w.Get("sums") },
+		"three numbers instead of four":   func(w *Workspace) { w.Put("y", []float32{1, 2, 3}, 2, 2) },
+	} {
+		w := newWorkspace()
+		w.Put("x", []float32{1, 2}, 1, 2)
+		if use(w); w.Err() == nil {
+			t.Errorf("%s is accepted", what)
+		}
+		first := w.Err()
+		if w.Run(doubled(t), 1, nil); w.Get("x") != nil || w.Err() != first {
+			t.Errorf("%s: the workspace computes after its error, which is now %v", what, w.Err())
+		}
+	}
+}
