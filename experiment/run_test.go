@@ -188,7 +188,7 @@ func TestEngineIsNotPartOfKeys(t *testing.T) {
 	}
 	engine, twin := ", train.engine: gorgonia}}", "  - {name: twin, spec: demipl, set: {train.epochs: 2}}\nsplits:"
 	for text, want := range map[string]string{
-		strings.Replace(tiny, "splits:", twin, 1):                                     "equal settings: their results would be the same",
+		strings.Replace(tiny, "splits:", twin, 1):                                        "equal settings: their results would be the same",
 		strings.Replace(tiny, engine, "}, grid: {train.engine: [native, gorgonia]}}", 1): "the grid has equal settings",
 		strings.Replace(tiny, engine, "}, vary: {train.engine: [native, gorgonia]}}", 1): "are equal settings",
 	} {
