@@ -68,21 +68,24 @@ func (c *cluster) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// submit plans an experiment whose tasks each use a whole node, and submits the job. It returns the
+// submit plans an experiment whose tasks each use a whole node, and submits the job with a time limit in minutes. It returns the
 // number of the job and of its shards, or no job if all cells are finished.
-func (c *cluster) submit(dir, file string, flags ...string) (job string, shards int) {
+func (c *cluster) submit(dir, file, limit string, flags ...string) (job string, shards int) {
 	c.Helper()
-	args := append([]string{"experiment", "plan", file, "-o", dir, "--slurm", "--cpus", "2", "--workers", "4", "--json"},
-		flags...)
+	args := append([]string{"experiment", "plan", file, "-o", dir, "--cpus", "2", "--workers", "4", "--json"}, flags...)
 	var planned struct {
-		Job    string
+		ID     string
 		Shards int
 	}
 	if err := json.Unmarshal([]byte(c.run(c.miplc, args...)), &planned); err != nil {
 		c.Fatal(err)
 	}
 	if planned.Shards > 0 {
-		job = c.run("sbatch", "--parsable", planned.Job)
+		c.Setenv("MIPLC_SHARDS", strconv.Itoa(planned.Shards))
+		c.Setenv("MIPLC_PLAN", planned.ID)
+		c.Setenv("MIPLC", c.miplc)
+		job = c.run("sbatch", "--parsable", "--cpus-per-task=2", "--time="+limit, "--output="+filepath.Join(c.dir, "log", "%A_%a.out"),
+			fmt.Sprintf("--array=0-%d%%4", planned.Shards-1), "../examples/slurm/experiment.sbatch", dir)
 	}
 	return job, planned.Shards
 }
@@ -182,7 +185,7 @@ splits: {count: %d}
 func TestSlurmSmoke(t *testing.T) {
 	c := start(t)
 	one, many := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
-	if _, shards := c.submit(many, "smoke", "--shards", "8"); shards != 8 {
+	if _, shards := c.submit(many, "smoke", "60", "--shards", "8"); shards != 8 {
 		t.Fatalf("%d shards", shards)
 	}
 	c.run(c.miplc, "experiment", "smoke", "-o", one, "--jobs", "1")
@@ -199,7 +202,7 @@ func TestSlurmSmoke(t *testing.T) {
 	if len(nodes) != 4 {
 		t.Errorf("completed tasks by node: %v", nodes)
 	}
-	if _, shards := c.submit(many, "smoke"); shards != 0 {
+	if _, shards := c.submit(many, "smoke", "60"); shards != 0 {
 		t.Errorf("all cells are finished, but %d shards are left", shards)
 	}
 }
@@ -209,7 +212,7 @@ func TestSlurmSmoke(t *testing.T) {
 func TestSlurmLosses(t *testing.T) {
 	c := start(t)
 	file, one, many := c.experimentOf(3000, 8), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
-	job, shards := c.submit(many, file, "--shards", "8")
+	job, shards := c.submit(many, file, "60", "--shards", "8")
 	if shards != 8 {
 		t.Fatalf("%d shards", shards)
 	}
@@ -237,7 +240,7 @@ func TestSlurmLosses(t *testing.T) {
 	if left != 2 {
 		t.Errorf("%d cells are left, want those of the cancelled and of the killed task", left)
 	}
-	if _, shards := c.submit(many, file, "--shards", "8"); shards != left {
+	if _, shards := c.submit(many, file, "60", "--shards", "8"); shards != left {
 		t.Errorf("%d shards for %d cells", shards, left)
 	}
 	c.run(c.miplc, "experiment", file, "-o", one)
@@ -249,7 +252,7 @@ func TestSlurmLosses(t *testing.T) {
 func TestSlurmTimeLimit(t *testing.T) {
 	c := start(t)
 	file, one, many := c.experimentOf(15000, 1), filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "many")
-	job, _ := c.submit(many, file, "--time", "1")
+	job, _ := c.submit(many, file, "1")
 	restarts := 0
 	c.until("the task is over", func() bool {
 		if c.run("squeue", "-h") == "" {

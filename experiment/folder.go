@@ -34,7 +34,7 @@ func claim(dir string, e *definition.Experiment) (*fileio.Folder, error) {
 		if err := checkOwner(f, e.Name.V); err != nil {
 			return err
 		}
-		return f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile, SlurmFile, KubernetesFile}, nil)
+		return f.Claim(fileio.ExperimentFolder, []string{SpecFile, PlanFile, ShardsFile}, nil)
 	})
 }
 

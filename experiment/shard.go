@@ -20,8 +20,8 @@ import (
 
 // Environment variables of a process that computes a shard.
 const (
-	envShards = "MIPLC_SHARDS" // number of shards
-	envPlan   = "MIPLC_PLAN"   // ShardPlan.ID for which the job was made; empty: any
+	EnvShards = "MIPLC_SHARDS" // number of shards
+	EnvPlan   = "MIPLC_PLAN"   // ShardPlan.ID for which the job was made; empty: any
 )
 
 // indices are the environment variables with the task number, from 0, of a Slurm array and of an
@@ -38,7 +38,7 @@ type Shard struct {
 // the number of tasks that the scheduler reports, because that is smaller when some tasks are
 // resubmitted.
 func ParseShard(text string, getenv func(string) string) (Shard, error) {
-	s := Shard{PlanID: getenv(envPlan)}
+	s := Shard{PlanID: getenv(EnvPlan)}
 	if text != "auto" {
 		i, n, found := strings.Cut(text, "/")
 		var e1, e2 error
@@ -50,9 +50,9 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 		return s, nil
 	}
 	var err error
-	if s.N, err = strconv.Atoi(getenv(envShards)); err != nil || s.N < 1 {
-		return s, fmt.Errorf("--shard auto: %s is %q; the job file sets it to the number of shards", envShards,
-			getenv(envShards))
+	if s.N, err = strconv.Atoi(getenv(EnvShards)); err != nil || s.N < 1 {
+		return s, fmt.Errorf("--shard auto: %s is %q; the job file sets it to the number of shards", EnvShards,
+			getenv(EnvShards))
 	}
 	for _, name := range indices {
 		text := getenv(name)

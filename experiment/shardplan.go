@@ -51,8 +51,6 @@ type Sharding struct {
 	Shards  int // 0: several per worker, if each takes at least some minutes
 	Workers int // number of processes that run at once
 	CPUs    int // cores per process; 0: unknown
-	// Accelerated reports that workers have a GPU; the machine that plans may not have one.
-	Accelerated bool
 }
 
 // Default number of shards per worker, for balancing by the scheduler's queue, and the minimum
@@ -66,9 +64,6 @@ const (
 // which RunShard computes. It copies everything they need to the folder and determines the engine.
 // Errors are those of Run. The result has no shards if all cells are done.
 func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error) {
-	if d.Accelerated {
-		o.Auto = engines.XLA
-	}
 	if err := checkShardModels(e); err != nil {
 		return nil, &runs.SpecError{Err: err}
 	}

@@ -1,5 +1,5 @@
-// Writes the files with which servers run models: a model repository for Triton, a
-// manifest for KServe, Dockerfiles for miplc serve and for Go services.
+// Writes the files with which servers run models: a model repository for Triton, and Dockerfiles for miplc serve and
+// for Go services.
 
 package export
 
@@ -54,7 +54,6 @@ func DeployRead(path, name string) (*Deployment, error) {
 type File struct {
 	Path    string
 	Content []byte
-	Named   bool // the user named the path, so it may be a device or a pipe
 }
 
 // rendered executes a template.
@@ -117,7 +116,7 @@ func (m *Deployment) Write(files []File, force bool) error {
 			return fmt.Errorf("two files would be written to %s: choose another name for one of them", f.Path)
 		}
 		paths[f.Path] = true
-		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: []string{m.path}, AllowStream: f.Named})
+		out, err := fileio.Create(f.Path, fileio.WriteOptions{Force: force, Inputs: []string{m.path}})
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-// Files for Triton, KServe, Kubernetes and Docker fit the model and replace nothing, and their model predicts the same.
+// Files for Triton and Docker fit the model and replace nothing, and their model predicts the same.
 
 package export
 

@@ -1,5 +1,4 @@
-// The model repository for Triton, whose ragged batching passes the bags of several requests in one run, and the
-// manifest that deploys it on KServe.
+// The model repository for Triton, whose ragged batching passes the bags of several requests in one run.
 
 package export
 
@@ -47,15 +46,6 @@ func (m *Deployment) Triton(dir string) ([]File, error) {
 	}
 	return []File{config, {Path: filepath.Join(dir, "labels.txt"), Content: labels(m.Meta.Classes)},
 		{Path: filepath.Join(dir, "1", "model.onnx"), Content: content}}, nil
-}
-
-// KServe returns the manifest of an InferenceService for a repository that Triton returned, at the
-// given storage location, e.g. pvc://models/repository.
-func (m *Deployment) KServe(path, storage string) ([]File, error) {
-	manifest, err := rendered(filepath.Clean(path), "inferenceservice.yaml.tmpl", map[string]string{"Name": m.Name,
-		"Storage": storage})
-	manifest.Named = true
-	return []File{manifest}, err
 }
 
 // labels returns the class names, one per line.

@@ -20,9 +20,12 @@ learners:
   - {name: demipl, spec: demipl, set: {train.engine: gorgonia}, vary: {train.epochs: [3, 30, 300, 3000]}}
 splits: {count: 4}
 END
-"$folder/miplc" experiment plan "$folder/cells.yaml" -o "$folder/out" --slurm --cpus 1 --workers 4 --shards "${SHARDS:-8}"
+"$folder/miplc" experiment plan "$folder/cells.yaml" -o "$folder/out" --workers 4 --shards "${SHARDS:-8}"
+export MIPLC=$folder/miplc MIPLC_SHARDS=${SHARDS:-8}
+MIPLC_PLAN=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["id"])' "$folder/out/shards.json")
+export MIPLC_PLAN
 begun=$(date +%s.%N)
-sbatch --wait "$folder/out/job.sbatch"
+sbatch --wait "--array=0-$((MIPLC_SHARDS - 1))%4" "--output=$folder/%a.out" ../../examples/slurm/experiment.sbatch "$folder/out"
 ended=$(date +%s.%N)
 cat "$folder"/out/results/*.jsonl | python3 -c '
 import json, sys

@@ -26,8 +26,6 @@ type exportOptions struct {
 	Model   string
 	Name    string
 	Triton  string
-	KServe  string
-	Storage string
 	Docker  string
 	Local   bool // copy this program into the image
 	Force   bool
@@ -38,16 +36,15 @@ func exportCommand(con *console.Console) *cobra.Command {
 	o := &exportOptions{Console: con}
 	cmd := &cobra.Command{
 		Use:   "export MODEL",
-		Short: "Write Dockerfiles, a Triton repository or a KServe manifest",
-		Long: `Write files to deploy a model: Dockerfiles, a repository for Triton, or a manifest for
-KServe. MODEL is a model file or the folder of a run. Several
+		Short: "Write Dockerfiles or a model repository for Triton",
+		Long: `Write files to deploy a model: Dockerfiles, or a repository for Triton (also for KServe).
+MODEL is a model file or the folder of a run. Both
 options may be combined. docs/deploy.md shows how to run the results.
 
   --triton DIR    a model repository for Triton: DIR/NAME with config.pbtxt, labels.txt
                   and 1/model.onnx. A request is one bag. Triton joins requests only for
                   models with the signature "batch" (train them with
                   --set export.signature=batch).
-  --kserve FILE   the manifest of an InferenceService for that repository
   --docker DIR    Dockerfile (miplc serve with the model) and service.Dockerfile (for
                   your own Go service), with the pinned onnxruntime, without root and
                   with a health check. docker build downloads a published miplc. With
@@ -55,17 +52,14 @@ options may be combined. docs/deploy.md shows how to run the results.
                   that docker build needs only the base image
 
 If a file exists and --force is not given, the command writes nothing and exits with code 1.`,
-		Example: `  miplc export run --triton repository --kserve inferenceservice.yaml
+		Example: `  miplc export run --triton repository
   miplc export run/model.onnx --docker image && docker build -t my-model image`,
 		Args: console.Args(console.Arg("MODEL", &o.Model)),
 		RunE: func(*cobra.Command, []string) error { return runExport(o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Name, "name", "", "name of the model in Triton and KServe (default: the name of its spec)")
+	f.StringVar(&o.Name, "name", "", "name of the model in Triton (default: the name of its spec)")
 	f.StringVar(&o.Triton, "triton", "", "model repository to write for Triton")
-	f.StringVar(&o.KServe, "kserve", "", "manifest to write for KServe")
-	f.StringVar(&o.Storage, "storage", "pvc://models/repository", "location of the model repository in the cluster, "+
-		"for --kserve")
 	f.StringVar(&o.Docker, "docker", "", "folder for the Dockerfiles")
 	f.BoolVar(&o.Local, "docker-local", false, "with --docker: copy this program and its onnxruntime into the folder")
 	f.BoolVar(&o.Force, "force", false, "overwrite existing output files")
@@ -73,8 +67,8 @@ If a file exists and --force is not given, the command writes nothing and exits 
 }
 
 func runExport(o *exportOptions) error {
-	if o.Triton == "" && o.KServe == "" && o.Docker == "" {
-		return console.Usagef("miplc export: one of --triton, --kserve and --docker is missing")
+	if o.Triton == "" && o.Docker == "" {
+		return console.Usagef("miplc export: --triton or --docker is missing")
 	}
 	if o.Local && o.Docker == "" {
 		return console.Usagef("--docker-local needs --docker, the folder for the files")
@@ -93,9 +87,6 @@ func runExport(o *exportOptions) error {
 	}
 	if o.Triton != "" {
 		add(m.Triton(o.Triton))
-	}
-	if o.KServe != "" {
-		add(m.KServe(o.KServe, o.Storage))
 	}
 	if o.Docker != "" {
 		source, failed := o.dockerSource()

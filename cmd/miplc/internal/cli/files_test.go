@@ -42,7 +42,6 @@ var fileWriters = []fileWriter{
 	{"data crowd w1.csv w2.csv w3.csv --bags bags.csv -o OUT", "cb.csv", []string{"bags.csv", "w3.csv"}},
 	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}},
 	{"data inspect bags.csv --bag a --svg OUT", "d.svg", []string{"bags.csv"}},
-	{"export build --kserve OUT", "k.yaml", []string{"build/model.onnx"}},
 }
 
 type folderWriter struct {
@@ -59,8 +58,6 @@ var folderWriters = []folderWriter{
 	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", fileio.RunFolder},
 	{"experiment e.yaml -o OUT", "plan.json", fileio.ExperimentFolder},
 	{"experiment plan e.yaml -o OUT", "shards.json", fileio.ExperimentFolder},
-	{"experiment plan e.yaml -o OUT --slurm", "job.sbatch", fileio.ExperimentFolder},
-	{"experiment plan e.yaml -o OUT --kubernetes --image i --claim c", "job.yaml", fileio.ExperimentFolder},
 	{"report done -o OUT", "report.md", fileio.ReportFolder},
 	{"gen go build --package m -o OUT", "m.go", ""},
 	{"export build --name m --triton OUT", "m/config.pbtxt", ""},

@@ -1,8 +1,8 @@
 //go:build unix
 
-// Job files for Slurm run as Slurm runs them, and requeue themselves.
+// The job of examples/slurm runs as Slurm runs it, and requeues itself.
 
-package experiment
+package examples_test
 
 import (
 	"errors"
@@ -18,9 +18,16 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
+// slurm returns the environment of a task, with the program of miplc and commands of Slurm in bin.
+func slurm(bin, program string, shards, tasks, task int) []string {
+	return []string{"PATH=" + bin + string(filepath.ListSeparator) + os.Getenv("PATH"), "MIPLC=" + program,
+		"MIPLC_PLAN=0123456789ab", fmt.Sprint("MIPLC_SHARDS=", shards), "SLURM_ARRAY_JOB_ID=7",
+		fmt.Sprint("SLURM_ARRAY_TASK_COUNT=", tasks), fmt.Sprint("SLURM_ARRAY_TASK_ID=", task)}
+}
+
 // A task that is signalled before its time limit requeues itself if the shard can be resumed, up to a
 // limit. A task that is finished, failed, wrong or cancelled does not.
-func TestSlurmFileRequeues(t *testing.T) {
+func TestSlurmJobRequeues(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")
@@ -54,29 +61,22 @@ func TestSlurmFileRequeues(t *testing.T) {
 		"out of memory":   {"kill -KILL $$", "", 0, 137, false},
 		"told at once":    {"trap 'exit 75' TERM; touch early; for i in {1..6000}; do sleep 0.01; done", "3", 0, 75, true},
 		"what it is given": {`[ "$*" = "experiment -o ` + dir +
-			` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $GOMAXPROCS" = "24 0123456789ab 4" ]`, "", 0, 0, false},
+			` --shard auto" ] && [ "$MIPLC_SHARDS $MIPLC_PLAN $SLURM_ARRAY_TASK_ID" = "24 0123456789ab 3" ]`, "", 0, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, left := range []string{"queue", "ready"} {
 				_ = os.Remove(filepath.Join(dir, left))
 			}
-			j := job(JobOptions{Workers: 8, CPUs: 4, Binary: put("miplc", "#!/bin/bash\ncd "+diag.ShellWord(dir)+"\n"+c.shard+
-				"\n")})
-			j.Dir = dir
-			text, err := SlurmJob(j)
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.Command(bash, put("job", string(text)))
+			program := put("miplc", "#!/bin/bash\ncd "+diag.ShellWord(dir)+"\n"+c.shard+"\n")
+			cmd := exec.Command(bash, "slurm/experiment.sbatch", dir)
 			// Bash sources this file first: the signal of "told at once" arrives when the shard runs, but
 			// before the job has read the number of its process.
-			early := put("early.sh", `trap '[ "$BASH_COMMAND" != "shard=\$!" ] || { while [ ! -e early ]; do sleep 0.01; done; kill -USR1 $$; }' DEBUG`+"\n")
+			early := put("early.sh", `trap '[ "$BASH_COMMAND" != "shard=\$!" ] || { while [ ! -e `+diag.ShellWord(filepath.Join(dir, "early"))+` ]; do sleep 0.01; done; kill -USR1 $$; }' DEBUG`+"\n")
 			if name == "told at once" {
 				cmd.Env = append(cmd.Environ(), "BASH_ENV="+early)
-				cmd.Dir = dir
 			}
-			cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT="+
-				c.restarts, "SLURM_ARRAY_JOB_ID=7", "SLURM_ARRAY_TASK_ID=3")
+			cmd.Env = append(cmd.Environ(), slurm(dir, program, 24, 24, 3)...)
+			cmd.Env = append(cmd.Env, "SLURM_RESTART_COUNT="+c.restarts)
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestSlurmFileRequeues(t *testing.T) {
 
 // With more shards than an array may have tasks, every shard is computed by one task, also after a failed one. A task
 // that is stopped between its shards requeues itself.
-func TestSlurmFileWithFewTasks(t *testing.T) {
+func TestSlurmJobWithFewTasks(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")
@@ -133,18 +133,9 @@ func TestSlurmFileWithFewTasks(t *testing.T) {
 			return path
 		}
 		put("scontrol", `echo "$@" >>queue`)
-		j := job(JobOptions{Workers: 8, CPUs: 1, Binary: put("miplc", "echo -n \"$SLURM_ARRAY_TASK_ID \" >>ran\n"+c.shard)})
-		j.Dir, j.Shards = dir, shards
-		text, err := SlurmJob(j)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(text), "#SBATCH --array=0-999%8\n") || j.Tasks() != tasks {
-			t.Errorf("%s", text)
-		}
-		cmd := exec.Command(bash, put("job", string(text)))
-		cmd.Env = append(cmd.Environ(), "PATH="+dir+string(filepath.ListSeparator)+os.Getenv("PATH"), "SLURM_RESTART_COUNT=0",
-			"SLURM_ARRAY_JOB_ID=7", fmt.Sprint("SLURM_ARRAY_TASK_ID=", c.task))
+		program := put("miplc", "echo -n \"$SLURM_ARRAY_TASK_ID \" >>ran\n"+c.shard)
+		cmd := exec.Command(bash, "slurm/experiment.sbatch", dir)
+		cmd.Env = append(cmd.Environ(), slurm(dir, program, shards, tasks, c.task)...)
 		_ = cmd.Run() // the exit code is checked below
 		ran, _ := os.ReadFile(filepath.Join(dir, "ran"))
 		queue, _ := os.ReadFile(filepath.Join(dir, "queue"))
