@@ -252,7 +252,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	if err != nil {
 		return err
 	}
-	p.Sets[len(p.Sets)-1].Warnings = in.facts.Warnings
+	p.Sets[len(p.Sets)-1].Warnings = slices.Concat(set.Warnings, in.facts.Warnings)
 	validated := slices.ContainsFunc(splits, func(s *data.Split) bool { return len(s.Validation) > 0 })
 	var errs diag.List
 	if validated && e.Attention.Epochs != nil {

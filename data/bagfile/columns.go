@@ -125,9 +125,12 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 			"declare numeric columns as features with "+c.Form.features())
 	}
 	if len(c.featureColumns) == 0 {
-		return c.errorf(line, "the header names no feature").
-			WithNote("write the features of each instance to columns, or the name of the file with the features of each bag "+
-				"to a column %q", fileColumnName)
+		none := c.errorf(line, "the header names no feature")
+		if c.Form == FrameForm {
+			return none
+		}
+		return none.WithNote("write the features of each instance to columns, or the name of the file with the features of each bag "+
+			"to a column %q", fileColumnName)
 	}
 	if i := slices.IndexFunc(c.featureNames, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
 		return c.errorf(line, "the name of the column %q contains a line break or another control character",
@@ -144,6 +147,16 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	return nil
 }
 
+// checkIgnored returns an error for an argument of Python that names a column which the file does not have.
+func (c *csvReader) checkIgnored(header []string, line int) error {
+	for _, name := range c.Columns.Ignore {
+		if c.Form.python() && !slices.ContainsFunc(header, func(h string) bool { return strings.TrimSpace(h) == name }) {
+			return c.errorf(line, "the header has no column %q", name).WithSuggestion(diag.Suggest(name, header))
+		}
+	}
+	return nil
+}
+
 // findOnly finds the columns of Columns.Features.
 func (c *csvReader) findOnly(header []string, line int) error {
 	for i, name := range c.Columns.Features {
@@ -153,6 +166,9 @@ func (c *csvReader) findOnly(header []string, line int) error {
 		}
 		if slices.Contains(c.Columns.Features[:i], name) {
 			return c.errorf(line, "the feature %q is given twice", name)
+		}
+		if slices.ContainsFunc(header[at+1:], func(h string) bool { return strings.TrimSpace(h) == name }) {
+			return c.errorf(line, "two columns are named %q", name).WithNote("rename one of them")
 		}
 		c.featureColumns, c.featureNames = append(c.featureColumns, at), append(c.featureNames, name)
 	}
@@ -369,8 +385,7 @@ func (c *csvReader) adviseGroup(wrong diag.Diagnostic, names []string) diag.Diag
 // undeclared returns the error that the user has to declare whether columns are features.
 func (c *csvReader) undeclared(line int, names []string, why string, notes ...string) error {
 	if slices.Contains(names, "") {
-		return c.errorf(line, "a column has no name, as a column of row numbers").
-			WithNote("write the file without row numbers: index=False in pandas, row.names=FALSE in R")
+		return c.errorf(line, "a column has no name, as a column of row numbers").WithNote("%s", c.Form.unnamed())
 	}
 	quoted := make([]string, len(names))
 	for i, name := range names {
@@ -401,7 +416,7 @@ func (c *csvReader) checkText(row []string, line int) error {
 		if !strings.ContainsFunc(field, unicode.IsLetter) || missing(field) {
 			continue // readRow reports missing and malformed numbers
 		}
-		if _, err := c.rows.Number(field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		if _, err := c.feature(field, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 			continue
 		}
 		text = append(text, c.featureNames[j])

@@ -6,7 +6,9 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -29,7 +31,7 @@ import (
 //	1,,,0.25,-3
 //
 // The rows of a bag are adjacent and have the same text in the column bag. The first row has the
-// true label (empty: unknown) and the candidates, separated by spaces. Later rows repeat them or
+// true label (empty: unknown) and the candidates, separated by spaces or as a JSON list. Later rows repeat them or
 // leave them empty. With MultiLabels the column label has all true labels, separated by spaces, and
 // the column candidates is ignored. rawfile.CSV describes separators and line ends. Labels are always names.
 // Numbers are names too, so that files that count from 0 and from 1 are both read correctly. The
@@ -68,6 +70,7 @@ func decodeCSV(r io.Reader, path string, o Reading) (*data.Dataset, error) {
 	if c.rows, err = rawfile.ReadCSV(text, path, c.linesBefore, "bag,label,candidates,f1,..."); err != nil {
 		return nil, err
 	}
+	c.rows.Short = o.Form == FrameForm
 	return c.decode()
 }
 
@@ -137,6 +140,7 @@ type csvBag struct {
 	label      string
 	group      string // empty without the column
 	candidates []string
+	quoted     bool // the candidates are a JSON list, so that their names may contain any character
 }
 
 // instanceName is the class of an instance, and where it occurs first.
@@ -233,9 +237,12 @@ func (c *csvReader) readHeader(header []string) error {
 		return err
 	}
 	c.instIndex = map[string]int{}
+	if err := c.checkIgnored(header, line); err != nil {
+		return err
+	}
 	c.fileColumn = slices.IndexFunc(header, func(h string) bool {
 		name := strings.TrimSpace(h)
-		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.Columns.Ignore, name)
+		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.Columns.Ignore, name) && c.Form != FrameForm
 	})
 	if c.fileColumn >= 0 {
 		return c.tableHeader(header, line)
@@ -276,16 +283,19 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		return err
 	}
 	for j, at := range c.featureColumns {
+		if at >= c.rows.Fields { // the numbers are in the frame
+			c.d.Instances = append(c.d.Instances, 0)
+			continue
+		}
 		field := row[at]
-		x, err := c.rows.Number(field, 32)
+		x, err := c.feature(field, 32)
 		switch {
 		case errors.Is(err, strconv.ErrRange):
-			return c.errorf(line, "bag %d: feature %d is %s, too large for float32", bag, j+1, field)
+			return c.errorf(line, "bag %d: %s is %s, too large for float32", bag, c.featureName(j), field)
 		case err != nil:
 			return c.notANumber(line, bag, j, field)
 		case math.IsNaN(x) || math.IsInf(x, 0):
-			return diag.Errorf(diag.Pos{File: c.path, Line: line}, "bag %d: feature %d is %s; features must be finite", bag, j+1,
-				field).
+			return c.errorf(line, "bag %d: %s is %s; features must be finite", bag, c.featureName(j), field).
 				WithNote(adviceMissingValue, c.featureNames[j])
 		}
 		if err := c.checkDecimal(field, line, at); err != nil {
@@ -293,12 +303,34 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 		}
 		c.watchThousands(field)
 		if c.ranges.isNarrow(j) {
-			exact, _ := c.rows.Number(field, 64)
+			exact, _ := c.feature(field, 64)
 			c.ranges.add(j, exact)
 		}
 		c.d.Instances = append(c.d.Instances, float32(x))
 	}
 	return nil
+}
+
+// feature parses a feature: a number, or True or False, as pandas writes 1 and 0 in a column of booleans.
+func (c *csvReader) feature(field string, bits int) (float64, error) {
+	x, err := c.rows.Number(field, bits)
+	if err != nil {
+		switch field = strings.TrimSpace(field); {
+		case strings.EqualFold(field, "true"):
+			return 1, nil
+		case strings.EqualFold(field, "false"):
+			return 0, nil
+		}
+	}
+	return x, err
+}
+
+// featureName returns how messages name feature j, from 0. In frames, features have another order.
+func (c *csvReader) featureName(j int) string {
+	if c.Form == FrameForm {
+		return fmt.Sprintf("the column %q", c.featureNames[j])
+	}
+	return fmt.Sprintf("feature %d", j+1)
 }
 
 // checkUTF8 returns an error for the first text that is not UTF-8. what precedes the text in the
@@ -342,7 +374,7 @@ const adviceMissingValue = "every instance needs all features: fill in the missi
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	at := c.textColumn(c.featureColumns[j])
 	field = strings.TrimSpace(field)
-	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: feature %d is %q, not a number", bag, j+1,
+	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: %s is %q, not a number", bag, c.featureName(j),
 		field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
 	case missing(field):
@@ -359,8 +391,11 @@ func (c *csvReader) notANumber(line, bag, j int, field string) error {
 		c.Form.ignoring(c.featureNames[j]))
 }
 
-// textColumn returns the position of a field in the line that was read last.
+// textColumn returns the position of a field in the line that was read last, 0 if the row lacks it.
 func (c *csvReader) textColumn(field int) int {
+	if field >= c.rows.Fields {
+		return 0
+	}
 	_, at := c.rows.FieldPos(field)
 	return at
 }
@@ -456,9 +491,11 @@ func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 	default:
 		listing = field(roleCandidates)
 	}
-	b.candidates = strings.Fields(listing)
+	if b.quoted = strings.HasPrefix(listing, "[") && json.Unmarshal([]byte(listing), &b.candidates) == nil; !b.quoted {
+		b.candidates = strings.Fields(listing)
+	}
 	for i, name := range b.candidates {
-		b.candidates[i] = c.className(name)
+		b.candidates[i] = c.className(strings.TrimSpace(name))
 	}
 	return b, listing
 }
@@ -517,7 +554,7 @@ func (c *csvReader) registerClasses(b *csvBag) error {
 			return c.errorf(b.line, "bag %d (%q) lists the %s %q twice", len(c.bags)+1, b.id, c.Labels.word(1), name)
 		}
 		listed[name] = true
-		if err := c.class(name, b.line, len(c.bags)+1); err != nil {
+		if err := c.class(name, b.quoted, b.line, len(c.bags)+1); err != nil {
 			return err
 		}
 		b.candidates[i] = strings.Clone(name)
@@ -538,16 +575,16 @@ func (c *csvReader) settleCandidates(b *csvBag, listing string) error {
 	case len(b.candidates) == 0 && c.Columns.ModelClasses == nil && c.Labels.sets():
 		return c.errorf(b.line, "bag %d (%q) has no candidate label", number, b.id)
 	case len(b.candidates) == 0 && b.label != "":
-		if err := c.class(b.label, b.line, number); err != nil {
+		if err := c.class(b.label, false, b.line, number); err != nil {
 			return err
 		}
 		b.candidates = []string{b.label}
 	case b.label != "" && (c.Labels == NoisyLabels || c.Columns.ModelClasses != nil || data.MissingMark(b.label) &&
 		!c.listed(b.label)):
-		return c.class(b.label, b.line, number)
+		return c.class(b.label, false, b.line, number)
 	case b.label != "" && !slices.Contains(b.candidates, b.label):
 		d := c.errorf(b.line, "bag %d (%q): the true label %q is not among the candidates %q", number, b.id, b.label, listing)
-		if strings.Contains(b.label, " ") {
+		if strings.Contains(b.label, " ") && !b.quoted {
 			return d.WithNote("spaces separate candidates: write class names without spaces, e.g. %s",
 				strings.ReplaceAll(b.label, " ", "_"))
 		}
@@ -585,22 +622,21 @@ func (c *csvReader) listed(name string) bool {
 	return c.listedClasses != nil || slices.Contains(c.Columns.ModelClasses, name)
 }
 
-// class registers the name of a class. bag counts from 1.
-func (c *csvReader) class(name string, line, bag int) error {
+// class registers the name of a class. bag counts from 1. A quoted name may contain separators.
+func (c *csvReader) class(name string, quoted bool, line, bag int) error {
 	switch {
 	case c.classes[name]:
 		return nil
 	case !c.listed(name) && data.MissingMark(name):
 		return c.errorf(line, "bag %d: the label is %q, %s", bag, name, data.WrittenForMissing).
 			WithNote("%s", c.adviceMissingLabel()).
-			WithNote("if it is the name of a class, list all classes in a first line %s", classesLine)
-	case !c.listed(name) && strings.ContainsAny(name, foreignSeparators):
+			WithNote("if it is the name of a class, %s", c.Form.classes())
+	case !c.listed(name) && !quoted && strings.ContainsAny(name, foreignSeparators):
 		d := c.errorf(line, "bag %d: %q does not look like the name of a class", bag, name)
 		if c.Labels != KnownLabels {
 			d = d.WithNote("separate %s with spaces, e.g. cat dog", c.Labels.word(2))
 		}
-		return d.WithNote("if class names contain one of %s, list all classes in a first line %s", foreignSeparators,
-			classesLine)
+		return d.WithNote("if class names contain one of %s, %s", foreignSeparators, c.Form.classes())
 	}
 	if len(c.classes) == maxClasses {
 		return c.errorf(line, "bag %d: there are more than %d classes; is the column candidates mixed up?", bag, maxClasses)
@@ -735,7 +771,7 @@ func (c *csvReader) checkContinuous(classes []string) error {
 	return c.errorf(0, "%s have %s that are numbers such as %s: miplc predicts classes, not numbers",
 		diag.Count(len(c.bags), "bag"), diag.Count(len(classes), "different label"), fraction).
 		WithNote("divide the numbers into classes, such as low and high, and write these as labels").
-		WithNote("if they are the names of classes, list all classes in a first line %s", classesLine)
+		WithNote("if they are the names of classes, %s", c.Form.classes())
 }
 
 // checkInstanceLabels returns an error for the first label of an instance that is not a class of the

@@ -24,7 +24,29 @@ const (
 	ExperimentForm
 	// PythonForm: arguments of Bags.read of the Python package.
 	PythonForm
+	// FrameForm: arguments of Bags.from_frame of the Python package, for a CSV file that it wrote. Its header names
+	// columns of numbers at the end that its rows do not contain: the package adds them.
+	FrameForm
 )
+
+// python reports whether the user sets arguments of the Python package.
+func (f Form) python() bool { return f == PythonForm || f == FrameForm }
+
+// classes returns how the user lists the classes.
+func (f Form) classes() string {
+	if f.python() {
+		return "list all classes: classes=[...]"
+	}
+	return "list all classes in a first line " + classesLine
+}
+
+// unnamed returns how the user leaves out a column without a name.
+func (f Form) unnamed() string {
+	if f == FrameForm {
+		return "leave it out: frame.drop(columns=...)"
+	}
+	return "write the file without row numbers: index=False in pandas, row.names=FALSE in R"
+}
 
 // labels returns how the user declares the kind of the labels.
 func (f Form) labels(kind string) string {
@@ -33,7 +55,7 @@ func (f Form) labels(kind string) string {
 		return fmt.Sprintf("data.labels: %s in the spec, or --set data.labels=%s", kind, kind)
 	case ExperimentForm:
 		return fmt.Sprintf("labels: %s for the dataset in the experiment", kind)
-	case PythonForm:
+	case PythonForm, FrameForm:
 		return kind + "=True"
 	}
 	return "--labels " + kind
@@ -41,7 +63,7 @@ func (f Form) labels(kind string) string {
 
 // certainLabels returns the advice for data without candidates.
 func (f Form) certainLabels() string {
-	if f == PythonForm {
+	if f.python() {
 		return "if a bag has any number of labels: multi=True"
 	}
 	return "if each label is certain: " + f.labels("known") + " (multi instead of known: several labels per bag)"
@@ -53,7 +75,7 @@ func (f Form) missingColumn(role int) string {
 	switch f {
 	case SpecForm:
 		name = fmt.Sprintf("data.columns.%s in the spec names the column if it has another name", roleNames[role])
-	case PythonForm:
+	case PythonForm, FrameForm:
 		name = roleNames[role] + `="..." names the column if it has another name`
 	}
 	switch role {
@@ -73,7 +95,7 @@ func (f Form) missingColumn(role int) string {
 func (f Form) group(value string) string {
 	flag, key, place := "", "data.split.group", " in the spec"
 	switch {
-	case f == PythonForm:
+	case f.python():
 		return fmt.Sprintf("group=%q", cmp.Or(value, "..."))
 	case f == ExperimentForm:
 		key, place = "splits.group", " in the experiment"
@@ -90,7 +112,7 @@ func (f Form) group(value string) string {
 
 // known returns the reason why each bag needs a label.
 func (f Form) known() string {
-	if f == PythonForm {
+	if f.python() {
 		return ", and there are no candidates"
 	}
 	return ", but data.labels is known"
@@ -98,7 +120,7 @@ func (f Form) known() string {
 
 // features returns how the user declares columns as features.
 func (f Form) features() string {
-	if f == PythonForm {
+	if f.python() {
 		return "features=[...], which lists all features"
 	}
 	return f.or("--feature-columns", "data.columns.features")
@@ -106,7 +128,7 @@ func (f Form) features() string {
 
 // coordinates returns how the user names the columns of the coordinates.
 func (f Form) coordinates() string {
-	if f == PythonForm {
+	if f.python() {
 		return "coords"
 	}
 	return "data.columns.coordinates of the spec"
@@ -116,11 +138,11 @@ func (f Form) coordinates() string {
 func (f Form) ignoring(names ...string) string {
 	quoted := make([]string, min(10, len(names)))
 	for i := range quoted {
-		if quoted[i] = quoteCSV(names[i]); f == PythonForm {
+		if quoted[i] = quoteCSV(names[i]); f.python() {
 			quoted[i] = strconv.Quote(names[i])
 		}
 	}
-	if f == PythonForm {
+	if f.python() {
 		return "ignore=[" + strings.Join(quoted, ", ") + "]"
 	}
 	return "--ignore-columns " + diag.ShellWord(strings.Join(quoted, ","))

@@ -109,7 +109,9 @@ func FuzzCSV(f *testing.F) {
 		forModel.Columns.ModelClasses = []string{"cat", "dog"}
 		several := fuzzLimit
 		several.Labels = MultiLabels
-		for _, o := range []Reading{forModel, several} {
+		frame := fuzzLimit
+		frame.Form, frame.DetectLabels = FrameForm, true
+		for _, o := range []Reading{forModel, several, frame} {
 			d, err = decodeCSV(bytes.NewReader(b), "fuzz.csv", o)
 			checkRead(t, d, err, o)
 		}

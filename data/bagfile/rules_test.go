@@ -1,4 +1,4 @@
-// The rules of the CSV reader that the Python package applies to frames and arrays.
+// The rules of the CSV reader that the Python package applies to arrays.
 
 package bagfile
 
@@ -20,13 +20,11 @@ func TestRulesOfPython(t *testing.T) {
 		value any
 	}{
 		{"missing_marks", data.MissingMarks},
-		{"separators", foreignSeparators},
 		{"ignored_in_names", ignoredInNames},
 		{"suspect_names", suspectNames},
 		{"suspect_columns", suspectColumns},
 		{"suspect_prefixes", suspectPrefixes},
 		{"suspect_suffixes", suspectSuffixes},
-		{"group_columns", groupColumns},
 	} {
 		value, err := json.Marshal(rule.value)
 		if err != nil {

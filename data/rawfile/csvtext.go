@@ -31,6 +31,8 @@ type CSV struct {
 	Header []string
 	Line   int         // of the row that was read last
 	Ragged func(error) // takes the errors of rows with a wrong number of fields; nil: Each returns the first
+	Short  bool        // rows may lack fields at their end, which are then empty, or all text
+	Fields int         // number of fields of the row that was read last, without those that it lacks
 
 	before  int      // number of lines before the header
 	row     []string // that was read last
@@ -106,7 +108,7 @@ func (c *CSV) Each(f func(row []string) error) error {
 			return CSVError(c.Path, c.before, err)
 		}
 		line, _ := c.FieldPos(0)
-		if !slices.ContainsFunc(row, func(field string) bool { return strings.TrimSpace(field) != "" }) {
+		if !c.Short && !slices.ContainsFunc(row, func(field string) bool { return strings.TrimSpace(field) != "" }) {
 			continue
 		}
 		if n := len(c.Header); len(row) == n+c.padding && c.padding > 0 {
@@ -115,6 +117,9 @@ func (c *CSV) Each(f func(row []string) error) error {
 					"the header", n+i+1, row[n+i])
 			}
 			row = row[:n]
+		}
+		for c.Fields = len(row); c.Short && len(row) < len(c.Header); {
+			row = append(row, "")
 		}
 		if c.row, c.Line = row, line+c.before; len(row) != len(c.Header) {
 			if err = c.Errorf("the row has %d fields, the header %d", len(row), len(c.Header)); c.Ragged != nil {

@@ -45,15 +45,14 @@ def test_dates_are_no_features() -> None:
     objects = list(dates.date), list(ages.to_pytimedelta())
     for column in (dates, ages, dates.tz_localize("UTC"), dates.to_period("M"), *objects):
         frame = FRAME.assign(scanned=column)
-        with pytest.raises(DataError, match='column "scanned": its values are dates'):
-            Bags.from_frame(frame)
-        with pytest.raises(DataError, match="which is not a number"):
-            Bags.from_frame(frame, features=["f", "scanned"])
+        for features in (None, ["f", "scanned"]):
+            with pytest.raises(DataError, match='column "scanned"(: its values are text| is .*, not a number)'):
+                Bags.from_frame(frame, features=features)
         with pytest.raises(DataError, match="not a number"):
             Bags([frame[["f", "scanned"]]])
     for kind in (pl.Date, pl.Datetime, pl.Duration, pl.Time):
         scanned = pl.Series([1, 2, 3]).cast(kind)
-        with pytest.raises(DataError, match='column "scanned": its values are dates'):
+        with pytest.raises(DataError, match='column "scanned"(: its values are text| is .*, not a number)'):
             Bags.from_frame(pl.from_pandas(FRAME).with_columns(scanned=scanned))
 
 
@@ -76,7 +75,7 @@ def test_columns_of_frames() -> None:
         with pytest.raises(DataError, match="a frame of pandas or polars is needed"):
             Bags.from_frame(wrong)
     text = FRAME.astype({"f": object}).assign(f=[1, "x", 2])
-    with pytest.raises(DataError, match='row 2: bag 2: the column "f" has "x", which is not a number'):
+    with pytest.raises(DataError, match='^row 2: bag 2: the column "f" is "x", not a number'):
         Bags.from_frame(text)
     for values in ([1, 2, 3], [True, False, True], pd.array([1, 2, 3], "Int64"), pd.Categorical([1, 2, 3])):
         assert Bags.from_frame(FRAME.assign(f=values)).instances[:, 0].tolist() == [float(v) for v in values]
@@ -104,6 +103,49 @@ def test_columns_of_sets() -> None:
     assert len(Bags.from_frame(repeated)) == 1
     lists = pl.DataFrame({"bag": ["a", "b"], "candidates": [["u", "v"], ["v"]], "f": [1.0, 2.0]})
     assert Bags.from_frame(lists).class_names == ["u", "v"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        ([10, 9, 10], [9, 10]),
+        ([10.0, 9.0, 10.0], [9.0, 10.0]),
+        ([True, False, True], [False, True]),
+        (pd.array([10, 9, 10], "Int64"), [9, 10]),
+        (pd.Categorical([10, 9, 10]), [9, 10]),
+        (["10", "9", "10"], ["9", "10"]),
+        ([10, "9", 10], ["9", "10"]),
+        (["a b", "c", "a b"], ["a b", "c"]),
+    ],
+)
+def test_classes_of_frames_keep_their_types(labels: Any, classes: list[Any]) -> None:
+    for frame in (FRAME.assign(label=labels), FRAME.assign(label=labels, instance_label=labels)):
+        bags = Bags.from_frame(frame)
+        assert bags.classes.tolist() == classes and bags.classes.dtype == np.array(classes).dtype
+        given = classes[::-1]
+        assert Bags.from_frame(frame, classes=given).classes.tolist() == given
+    sets = FRAME.assign(label=[10, "", None], candidates=[{10, 9}, [9], (10,)])
+    assert Bags.from_frame(sets).classes.tolist() == [9, 10] and labels_of(Bags.from_frame(sets)) == [10, None, None]
+    text = FRAME.assign(label=[10, None, None], candidates=["10 9", "9", "10"])
+    assert Bags.from_frame(text).classes.tolist() == ["9", "10"]
+    named = FRAME.assign(label="New York", candidates=[{"New York", "Oslo, N"}, ["New York"], ("New York",)])
+    assert Bags.from_frame(named).classes.tolist() == ["New York", "Oslo, N"]
+    for wrong in (pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-01"]), [b"u", b"v", b"u"]):
+        with pytest.raises(DataError, match="a label is of the type"):
+            Bags.from_frame(FRAME.assign(label=wrong))
+
+
+def test_rows_of_frames_in_messages() -> None:
+    notes = FRAME.assign(note=["a\nb", "c\r\nd", "e"])
+    with pytest.raises(DataError, match="^row 3: bag 3 .* has no label") as caught:
+        Bags.from_frame(notes.assign(label=["u", "v", None]), ignore=["note"])
+    assert caught.value.line == 3 and caught.value.file is None and caught.value.bag == 3
+    with pytest.raises(DataError, match=r"^row 3: bag 1 .* \(the first is row 1\)"):
+        Bags.from_frame(FRAME.assign(bag=["a", "b", "a"]))
+    with pytest.raises(DataError, match="^row 2: the column bag is empty"):
+        Bags.from_frame(FRAME.assign(bag=["a", None, "c"], label=["u", None, "v"]))
+    with pytest.raises(DataError, match='^row 1: column "file": its values are text') as caught:
+        Bags.from_frame(FRAME.assign(file="a.npy"))
 
 
 def test_iterators_and_names_of_bags() -> None:

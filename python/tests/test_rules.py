@@ -50,6 +50,9 @@ GOOD: dict[str, tuple[str, dict[str, Any]]] = {
     "multi": ("bag,label,f\na,u v,0\nb,,1\nc,v,2\n", {"multi": True}),
     "noisy": ("bag,label,candidates,f\na,v,u,0\nb,u,v u,1\n", {"noisy": True}),
     "columns that are numbers": ("bag,label,0,1\na,u,0,1\nb,v,1,2\n", {}),
+    "booleans": ("bag,label,stained,f\na,u,True,0.5\na,,False,1\nb,v,False,2\n", {}),
+    "booleans of R": ("bag,label,stained,f\na,u,TRUE,0.5\nb,v,FALSE,2\n", {}),
+    "lists": ('bag,label,candidates,f\na,New York,"[""New York"", ""u""]",0\nb,u,u,1\n', {}),
     "names of a frame": ("bag,label,feature 1,Fläche\na,u,0,1\nb,v,1e-3,2\n", {}),
 }
 BAD: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -66,6 +69,8 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "two labels": ("bag,label,f\na,u,0\na,v,1\nb,v,1\n", {}, "has the label"),
     "two groups": ("bag,label,p,f\na,u,1,0\na,,2,1\nb,v,1,1\n", {"group": "p"}, "has the group"),
     "no group": ("bag,label,p,f\na,u,1,0\nb,v,,1\n", {"group": "p"}, "has no group: the column p is empty"),
+    "no such column to leave out": ("bag,label,f\na,u,0\nb,v,1\n", {"ignore": ["g"]}, 'has no column "g"'),
+    "a feature twice": ("bag,label,f,f\na,u,0,1\nb,v,1,2\n", {"features": ["f"]}, 'two columns are named "f"'),
     "text": ("bag,label,scanner,f\na,u,A,0\nb,v,B,1\n", {}, "its values are text"),
     "date": ("bag,label,scanned,f\na,u,2024-01-01,0\nb,v,2024-01-02,1\n", {}, "scanned"),
     "missing number": ("bag,label,f,g\na,u,0,1\nb,v,,1\n", {}, "bag 2"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
@@ -93,6 +94,27 @@ def test_findings_are_warnings(bags: Bags) -> None:
         fitted = MIPLClassifier(train__epochs=1, train__lr=1e-9).fit(bags)
     assert [str(w.message) for w in caught] == fitted.findings_ != [] and {w.filename for w in caught} == {__file__}
     assert issubclass(FindingWarning, UserWarning)
+
+
+def test_classes_that_look_alike(tmp_path: Path) -> None:
+    labels = ["Tumor", "tumor", "normal"] * 4
+    frame = pd.DataFrame({"bag": range(12), "label": labels, "f": np.arange(12.0)})
+    frame.to_csv(tmp_path / "bags.csv", index=False)
+    text = ': the classes "Tumor" and "tumor" differ only in case'
+    with pytest.warns(UserWarning, match="^the frame" + text) as caught:
+        bags = Bags.from_frame(frame)
+    assert [w.filename for w in caught] == [__file__]
+    with pytest.warns(UserWarning, match="bags.csv" + text):
+        Bags.read(tmp_path / "bags.csv")
+    for names in (labels, [label.replace("T", "t\u200b") for label in labels], [label.replace("T", " t") for label in labels]):
+        arrays = [bag + i for i, bag in enumerate(bags)]
+        with pytest.warns(UserWarning, match="^the bags: the classes .* differ only in"):
+            MIPLClassifier(train__epochs=1).fit(arrays, names)
+    with pytest.warns(UserWarning, match="^the bags" + text):
+        fit_many(MIPLClassifier(train__epochs=1), bags, params={"train__lr": [0.1]}, splits=KFold(2).split(bags))
+    learners = [{"name": "a", "spec": "demipl-mlp", "set": {"train.epochs": 1}}]
+    with pytest.warns(UserWarning, match="data.'mine'.: the classes"):
+        miplc.experiment({"learners": learners, "splits": {"count": 2}}, data={"mine": bags}, progress=False)
 
 
 def test_a_selection_without_a_class(bags: Bags) -> None:

@@ -1,9 +1,8 @@
-"""Makes pandas frames of the program's results. pandas is imported only here and in readers."""
+"""Makes pandas frames of the program's results. pandas is imported only here."""
 
 from __future__ import annotations
 
 import html
-import importlib.util
 import itertools
 import re
 from collections.abc import Mapping, Sequence
@@ -16,26 +15,23 @@ if TYPE_CHECKING:
 
 def frame(rows: Sequence[Mapping[str, Any]]) -> pandas.DataFrame:
     """Return a frame with one row for each mapping."""
-    require_pandas()
-    import pandas
-
-    found: pandas.DataFrame = pandas.DataFrame(list(rows))
+    found: pandas.DataFrame = import_pandas().DataFrame(list(rows))
     return found
 
 
 def read_csv(path: Path) -> pandas.DataFrame:
     """Read a table of the program, in which NA may be the name of a class."""
-    require_pandas()
-    import pandas
-
-    table: pandas.DataFrame = pandas.read_csv(path, keep_default_na=False, na_values=[""])
+    table: pandas.DataFrame = import_pandas().read_csv(path, keep_default_na=False, na_values=[""])
     return table
 
 
-def require_pandas() -> None:
-    """Raise an ImportError with advice if pandas is not installed."""
-    if importlib.util.find_spec("pandas") is None:
-        raise ImportError("frames need pandas: pip install pandas")
+def import_pandas() -> Any:
+    """Return the module pandas, or raise an ImportError with advice if it is not installed."""
+    try:
+        import pandas
+    except ModuleNotFoundError as err:
+        raise ImportError("frames need pandas: pip install pandas") from err
+    return pandas
 
 
 def flat_metrics(epoch: Mapping[str, Any]) -> dict[str, Any]:

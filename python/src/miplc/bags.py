@@ -279,8 +279,7 @@ class Bags(Sequence[NDArray[np.float32]]):
 
     def with_groups(self, groups: Sequence[Any], name: str = "group") -> Self:
         """Return these bags with other groups: m str or int."""
-        copy = self._copy()
-        faults = _Faults()
+        copy, faults = self._copy(), _Faults()
         copy.groups, copy.group_name = self._texts(groups, "group", "group", "", faults), name
         faults.check()
         return copy
@@ -414,7 +413,7 @@ class Bags(Sequence[NDArray[np.float32]]):
             return None
         if isinstance(coords, np.ndarray) and coords.ndim == 2 and coords.dtype != object:
             coords = [coords]
-        if not _is_set(coords):
+        if not is_set(coords):
             raise DataError("coords has no arrays [instances, 2], one for each bag: x and y of each instance")
         xy = np.concatenate([_array(one, f"bag {i + 1}: coords") for i, one in enumerate(coords)]).astype(np.float32)
         if xy.ndim != 2 or xy.shape[1] != 2:
@@ -538,7 +537,7 @@ class Bags(Sequence[NDArray[np.float32]]):
         from . import _readers
 
         arguments = {name: value for name, value in locals().items() if name not in ("cls", "frame", "_readers")}
-        return _readers.from_frame(cls, frame, **arguments)
+        return _readers.from_frame(cls, frame, arguments)
 
 
 _MARK = "as programs write a missing value"
@@ -573,11 +572,17 @@ def is_sets(values: Any) -> bool:
     """Report whether there is a set of labels, or a row of a matrix, for each bag."""
     if isinstance(values, np.ndarray) and values.ndim == 2:
         return True
-    return any(_is_set(one) for one in listed(values))
+    return any(is_set(one) for one in listed(values))
 
 
-def _is_set(value: Any) -> bool:
+def is_set(value: Any) -> bool:
+    """Report whether a value is a set of labels, not a single one."""
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+
+
+def members(value: Any) -> list[Any]:
+    """Return the known labels of a set, or a single label, as a list."""
+    return [label for label in (listed(value) if is_set(value) else [value]) if not is_missing(label)]
 
 
 def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDArray[Any]:
@@ -590,7 +595,7 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
         elif values is not None:
             for i, one in enumerate(listed(values)):
                 try:
-                    new = {label for label in (listed(one) if _is_set(one) else [one]) if not is_missing(label)} - found
+                    new = {*members(one)} - found
                 except (TypeError, DataError):
                     raise DataError(f"bag {i + 1}: {one!r} is not a label or a set of labels") from None
                 for mark in [label for label in new if isinstance(label, str) and missing_mark(label)]:
@@ -603,7 +608,7 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
         given = _sorted(found | {*range(width)}, bags)
     else:
         given = listed(classes)
-        if any(is_missing(label) or _is_set(label) for label in given):
+        if any(is_missing(label) or is_set(label) for label in given):
             raise DataError("classes has a value that is missing or no label")
         for label in sorted(found - set(given), key=str):
             raise DataError(f"the label {quoted(class_name(label))} is not in classes")
@@ -650,10 +655,9 @@ def _matrix(sets: Any, index: Mapping[Any, int], k: int, faults: _Faults) -> NDA
         return np.asarray(~wrong & (np.asarray(sets) == 1))
     matrix = np.zeros((len(sets), k), dtype=bool)
     for i, one in enumerate(listed(sets)):
-        labels = listed(one) if _is_set(one) else [] if is_missing(one) else [one]
-        known = [index[label] for label in labels if not is_missing(label)]
-        matrix[i, known] = True
-        if len(known) != matrix[i].sum():
+        labels = members(one)
+        matrix[i, [index[label] for label in labels]] = True
+        if len(labels) != matrix[i].sum():
             twice = next(label for label in labels if labels.count(label) > 1)
             faults.add(f"bag {i + 1} lists the label {quoted(class_name(twice))} twice")
     return matrix
@@ -736,7 +740,7 @@ def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
         found.append(values)
     labels, candidates = found
     if candidates is not None and not (isinstance(candidates, np.ndarray) and candidates.ndim == 2):
-        whole = {label for one in listed(candidates) if _is_set(one) for label in one if isinstance(label, str)}
+        whole = {label for one in listed(candidates) if is_set(one) for label in one if isinstance(label, str)}
         whole |= set() if classes is None else {label for label in listed(classes) if isinstance(label, str)}
         candidates = [one.split() if isinstance(one, str) and one not in whole else one for one in listed(candidates)]
     if candidates is None and classes is None and labels is not None and not is_sets(labels):
@@ -778,7 +782,7 @@ def _join(bags: Any) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     if isinstance(bags, np.ndarray) and bags.ndim == 2 and bags.dtype != object:
         text = f"the bags are one matrix of the shape {_shape(bags.shape)}"
         raise DataError(f"{text}; {_NEEDED}", "if each row is a bag of one instance: X[:, None, :]")
-    if hasattr(bags, "columns") or isinstance(bags, (str, bytes, Mapping)) or not _is_set(bags):
+    if hasattr(bags, "columns") or isinstance(bags, (str, bytes, Mapping)) or not is_set(bags):
         text = f"the bags are of the type {type(bags).__name__}"
         note = "for a frame with one row for each instance: Bags.from_frame(frame)"
         raise DataError(f"{text}; {_NEEDED}", note)

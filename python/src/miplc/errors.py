@@ -52,7 +52,7 @@ class MiplcError(Exception):
 
 def _describe(problem: Mapping[str, Any]) -> str:
     """Return a mistake as the program prints it, without the line of the file."""
-    place = ":".join(str(problem[key]) for key in ("file", "line", "column") if problem.get(key))
+    place = ":".join(str(problem[k]) for k in ("file", "line", "column") if problem.get("file") and problem.get(k))
     lines = [f"{place}: {problem['text']}" if place else str(problem["text"])]
     if problem.get("suggestion"):
         lines.append(f'did you mean "{problem["suggestion"]}"?')

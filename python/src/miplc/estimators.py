@@ -6,14 +6,14 @@ import copy
 import inspect
 import numbers
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._process import warn
-from .bags import Bags, as_bags, check_length, class_name, count, is_missing, is_rows, is_sets, listed
+from .bags import Bags, as_bags, check_length, class_name, count, is_missing, is_rows, is_set, is_sets, listed
 from .errors import DataError, SpecError
 from .model import Model
 from .training import Callback, Run, Spec, train
@@ -427,7 +427,7 @@ def _sets(y: Any, multi: bool) -> Any:
     if is_rows(y) and multi:
         return np.array(list(y))
     for i, one in enumerate(y):
-        if isinstance(one, (str, bytes)) or not isinstance(one, Iterable):
+        if not is_set(one):
             raise DataError(f"bag {i + 1} has the label {class_name(one)}; a set of labels is needed")
     return [set(one) for one in y]
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _frames, _process
-from .bags import Bags
+from .bags import Bags, is_set
 from .errors import DataError, SpecError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, setting_keys
 from .training import Call, Run, has_run, prepared, run_program
@@ -128,7 +128,8 @@ def fit_many(
         if divisions is not None:
             args += _split_options(divisions, bags, call)
         for one in combinations:
-            args += ["--setting", _setting(one)]
+            chosen = [_process.setting(key, v) for key, v in setting_keys(one).items() if v is not None]
+            args += ["--setting", ",".join(chosen)]
         if resume and has_run(folder):
             args.append("--resume")
         for text in run_program(args, call, estimator.callbacks, estimator.progress)["failed"]:
@@ -142,7 +143,7 @@ def _combinations(params: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, An
     if isinstance(params, Mapping):
         names = sorted(params)  # the order of ParameterGrid of scikit-learn
         for name in names:
-            if isinstance(params[name], str) or not isinstance(params[name], Iterable):
+            if not is_set(params[name]):
                 raise SpecError(f"params[{name!r}] is {params[name]!r}; a list of values is needed")
         values = itertools.product(*(params[name] for name in names))
         found = [dict(zip(names, one)) for one in values]
@@ -157,11 +158,6 @@ def _combinations(params: Mapping[str, Sequence[Any]] | Iterable[Mapping[str, An
                 "train__lr, and random_state"
             )
     return found
-
-
-def _setting(one: Mapping[str, Any]) -> str:
-    """Return an argument of the option --setting."""
-    return ",".join(_process.setting(key, value) for key, value in setting_keys(one).items() if value is not None)
 
 
 def _divisions(

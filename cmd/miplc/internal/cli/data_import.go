@@ -61,7 +61,7 @@ func importCommand(con *console.Console) *cobra.Command {
 			}, input)
 		},
 	}
-	cmd.Flags().Var(&pythonReading{&reading, &o.stored}, "python", "arguments of Bags.read of the Python package as JSON")
+	cmd.Flags().Var(&pythonReading{&reading, &o.stored}, "python", "arguments of Bags.read or Bags.from_frame of the Python package as JSON")
 	cmd.Flags().MarkHidden("python")
 	console.ReadingFlags(cmd.Flags(), &reading)
 	groupColumnFlag(cmd.Flags(), &reading)
@@ -100,7 +100,7 @@ func (p *pythonReading) Set(text string) error {
 		bagfile.Roles
 		InstanceLabel                     string `json:"instance_label"`
 		Coords, Features, Ignore, Classes []string
-		Multi, Noisy                      bool
+		Multi, Noisy, Frame               bool
 	}
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.DisallowUnknownFields()
@@ -117,5 +117,8 @@ func (p *pythonReading) Set(text string) error {
 		p.reading.Labels = bagfile.NoisyLabels
 	}
 	p.reading.Form, p.reading.DetectLabels, *p.stored = bagfile.PythonForm, true, true
+	if given.Frame {
+		p.reading.Form = bagfile.FrameForm
+	}
 	return nil
 }
