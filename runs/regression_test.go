@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/train"
@@ -165,6 +167,39 @@ func TestRegressionBesideScikitLearn(t *testing.T) {
 			t.Run(d.Name, func(t *testing.T) { compareWithScikitLearn(t, python, d, 1) })
 		}
 	}
+	if !*allData {
+		return
+	}
+	for _, r := range []int{0, 1, 3} {
+		d := tissue(t, r)
+		t.Run(d.Name, func(t *testing.T) { compareWithScikitLearn(t, python, d, 1) })
+	}
+}
+
+// tissue returns the bags that KMeansSeg makes of 2,750 tiles of five classes.
+func tissue(t *testing.T, r int) *data.Dataset {
+	t.Helper()
+	tiles, err := filepath.Glob(filepath.Join(testsupport.Data(t, "crc/polito-tiles", "docs/studies.md"), "*.zip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources, err := imagebags.FindImages(tiles, imagebags.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sources.Close()
+	d, err := imagebags.Bags(t.Context(), sources, imagebags.Cutting{Generator: imagebags.DefaultKMeansSeg})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r > 0 {
+		err = imagebags.AddFalseCandidates(d, r, 1)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Name = fmt.Sprintf("tissue-r%d", r)
+	return d
 }
 
 // compareWithScikitLearn compares the baseline of a random split with scikit-learn's.
