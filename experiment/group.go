@@ -229,8 +229,11 @@ func (r *runner) rules(learner string) search.Rules { return rulesOf(r.e, r.e.Le
 
 // rulesOf returns how a learner of an experiment chooses a setting.
 func rulesOf(e *definition.Experiment, l *definition.Learner) search.Rules {
-	return search.Rules{Measure: train.HeldOutMeasure(e.Choose.Measure.V), Halving: l.Search.Halving.V,
-		MinEpochs: l.Search.MinEpochs.V}
+	rules := search.Rules{Measure: train.HeldOutMeasure(e.Choose.Measure.V)}
+	if l != nil { // else the plan is of another file
+		rules.Halving, rules.MinEpochs = l.Search.Halving.V, l.Search.MinEpochs.V
+	}
+	return rules
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.

@@ -140,6 +140,9 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 			if l.Vary != nil {
 				id = l.Name.V
 			}
+			if l.Search.Halving.V > 0 {
+				id += fmt.Sprintf("\nhalving %d from %d", l.Search.Halving.V, l.Search.MinEpochs.V)
+			}
 			for _, d := range e.Data {
 				for _, r := range d.R {
 					id += "\n"

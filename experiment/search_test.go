@@ -122,3 +122,20 @@ func TestSearchByWrongMeasure(t *testing.T) {
 		}
 	}
 }
+
+// Learners may differ only in how they search.
+func TestSearchesDiffer(t *testing.T) {
+	for how, valid := range map[string]bool{"8": true, "{trials: 9, halving: 4}": true, "{trials: 9, seed: 2, halving: 3}": true,
+		"{trials: 9, halving: 3}": false} {
+		_, err := loadSpecs(parse(t, `
+name: searches
+data: [{name: P, synth: prototypes}]
+learners:
+  - {name: a, spec: demipl, search: {trials: 9, halving: 3}, grid: {train.lr: {log: [0.001, 0.1]}}}
+  - {name: b, spec: demipl, grid: {train.lr: {log: [0.001, 0.1]}}, search: `+how+`}
+`))
+		if valid != (err == nil) {
+			t.Errorf("%s: %v", how, err)
+		}
+	}
+}
