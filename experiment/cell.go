@@ -77,7 +77,7 @@ func key(grid []gridPoint, rules search.Rules, choose definition.Choose, snapsho
 		if choose.Measure.V != measure.Accuracy {
 			content.Measure = choose.Measure.V
 		}
-		if rules.Halving > 0 {
+		if rules.Halving > 1 {
 			content.Halving = []int{rules.Halving, rules.MinEpochs}
 		}
 	}

@@ -222,26 +222,11 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 	return read, err
 }
 
-// holdOut splits off a share of the training bags of a split for choosing a setting: the result
-// trains on the others and tests on these. Groups stay together if those of the split do.
+// holdOut splits off a share of the training bags of a split for choosing a setting: the result trains on the others and
+// tests on these. Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
-	all, groups := set.TrueLists(), []string(nil)
-	if grouped {
-		groups = set.Groups
-	}
-	var together []string
-	groups = data.KeepTogether(groups, set.SameFile)
-	var labels [][]int
-	for _, bag := range whole.Train {
-		if groups != nil {
-			together = append(together, groups[bag])
-		}
-		if all != nil {
-			labels = append(labels, all[bag])
-		}
-	}
-	inner, err := data.RandomSplit(len(whole.Train), labels, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
-		Groups: together, Seed: uint64(c.Seed + number - 1)})
+	inner, err := runs.HoldOut(set, whole, grouped, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
+		Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout,
 			number, err)}
@@ -250,15 +235,8 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 		}
 		return nil, fault
 	}
-	out := &data.Split{Validation: whole.Validation, Source: fmt.Sprintf("%s, held out %v, seed %d", whole.Source,
-		c.Holdout, c.Seed+number-1)}
-	for _, i := range inner.Train {
-		out.Train = append(out.Train, whole.Train[i])
-	}
-	for _, i := range inner.Test {
-		out.Test = append(out.Test, whole.Train[i])
-	}
-	return out, nil
+	inner.Source = fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout, c.Seed+number-1)
+	return inner, nil
 }
 
 // dataError returns an error of a dataset with its position in the file.

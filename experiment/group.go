@@ -221,7 +221,11 @@ func (r *runner) search(g *group, c *Cell, set *runs.Bags, split *data.Split) (*
 		}
 		settings[n] = point.Setting
 	}
-	return search.New(r.rules(c.Learner), trials, settings), nil
+	s := search.New(r.rules(c.Learner), trials, settings)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.epochs.left -= float64(s.Trained()) * r.secondsPerEpoch(g)
+	return s, nil
 }
 
 // rules returns how a learner chooses a setting.

@@ -102,7 +102,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 
 // checkHalving reports halving of a learner that is fitted in one step.
 func checkHalving(e *definition.Experiment, l *definition.Learner, list []gridPoint, errs *diag.List) {
-	if l.Search.Halving.V > 0 && slices.ContainsFunc(list, func(c gridPoint) bool { return c.spec.Fitted() }) {
+	if l.Search.Halving.V > 1 && slices.ContainsFunc(list, func(c gridPoint) bool { return c.spec.Fitted() }) {
 		addOnce(errs, e.ShowAt(l.Search.Halving.Pos, "learner %q: halving needs epochs; this learner has none: it is fitted "+
 			"in one step", l.Name.V).WithNote("remove halving: then all trials are fitted"))
 	}
@@ -140,7 +140,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 			if l.Vary != nil {
 				id = l.Name.V
 			}
-			if l.Search.Halving.V > 0 {
+			if l.Search.Halving.V > 1 {
 				id += fmt.Sprintf("\nhalving %d from %d", l.Search.Halving.V, l.Search.MinEpochs.V)
 			}
 			for _, d := range e.Data {

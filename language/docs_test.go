@@ -72,6 +72,7 @@ func referenceTables() map[string]string {
 		"train.stopping":  schema.Reference(stoppingRows),
 		"train.init":      schema.Reference(initRows),
 		"export":          schema.Reference(exportRows),
+		"search":          schema.Reference(schema.Find(specRows, "search").Rows),
 		"blocks":          entryTable(Blocks),
 		"losses":          entryTable(lossKinds),
 		"learners":        entryTable(learnerKinds),

@@ -31,6 +31,8 @@ var specRows = schema.Fields[Spec]([]schema.Row{
 	{Name: "train", Rows: trainRows,
 		Doc: "Optimizer and training loop. With a learner, only `seed` is used, and `engine` with `miplgp`."},
 	{Name: "export", Rows: exportRows, Doc: "The ONNX file."},
+	{Name: "search", Rows: searchRows(), Unwritten: true,
+		Doc: "What `miplc train --search` tries. It does not change the model."},
 })
 
 // weighsLabels reports whether bags have label weights.

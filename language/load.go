@@ -16,7 +16,7 @@ var Dialect = &schema.Dialect{
 	Noun: "spec", WithArticle: "a spec", Start: "a spec starts with name: and has at least model:",
 	About:        "A model for multi-instance partial-label learning: data, network, loss, training and export.",
 	ShippedNames: specs.Models, Source: specs.Model, Synonyms: Synonyms, Advice: advice,
-	Arguments: entryArguments, Defs: schemaDefs,
+	Arguments: entryArguments, Defs: schemaDefs, Literal: func(key string) bool { return key == "grid" },
 	Related: map[string][]string{"model": modelSections, "learner": modelSections, "let": modelSections,
 		"loss": modelSections, "weights": modelSections},
 }

@@ -3,7 +3,11 @@
 package language
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -25,13 +29,105 @@ func HeldOutMeasures() []string { return append([]string{BestMeasures[0]}, measu
 func TrialRows() []schema.Row {
 	return []schema.Row{
 		{Name: "trials", Main: true, In: schema.Closed(1, MaxGrid),
-			Doc: "Number of settings that are drawn at random from the grid. Without it, all combinations of its lists."},
+			Doc: "Number of settings that are drawn at random from the grid. Default: all combinations of its lists."},
 		{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
 			Doc: "Seed of the draws. Trial n is the same for any number of trials."},
-		{Name: "halving", In: schema.Closed(2, 10),
+		{Name: "halving", In: schema.Closed(1, 10),
 			Doc: "Successive halving: with `3`, the better third of the trials continues after each rung, such as 4, 12 and 34 " +
-				"of 100 epochs. Without it, every trial trains all epochs."},
+				"of 100 epochs. With `1`, every trial trains all epochs. Default: 1."},
 		{Name: "min_epochs", Default: "1", In: schema.Closed(1, 1e6),
 			Doc: "Minimum number of epochs of the first rung."},
 	}
+}
+
+// searchRows are the keys of the section search of a spec.
+func searchRows() []schema.Row {
+	rows := TrialRows()
+	*schema.Find(rows, "trials") = schema.Row{Name: "trials", Main: true, Default: "64", In: schema.Closed(1, MaxGrid),
+		Doc: "Number of trials: the spec as it is, and settings that are drawn at random from the grid."}
+	*schema.Find(rows, "halving") = schema.Row{Name: "halving", Default: "3", In: schema.Closed(1, 10),
+		Doc: schema.Find(rows, "halving").Doc}
+	return append([]schema.Row{{Name: "grid", Custom: &searchGridType,
+		Doc: "Settings to try: keys with lists of values or with [ranges](search.md#ranges)."}}, append(rows,
+		schema.Row{Name: "holdout", Default: "0.2", In: schema.Open(0, 1),
+			Doc: "Share of the training bags held out to choose, if the split has no validation bags."},
+		schema.Row{Name: "measure", Default: measure.Accuracy, Choices: HeldOutMeasures(),
+			Doc: "[Measure](measures.md) of the held-out bags that chooses, or `loss`, which needs no true labels."})...)
+}
+
+var searchGridType = schema.CustomType{
+	Noun:   GridNoun,
+	Schema: GridSchema(MaxGrid, true),
+	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
+		*to.(*[]Axis) = ReadGrid(r, path, n, func(key *schema.Node) {
+			for _, not := range []string{"name", "extends", "search", "data.set", "data.split", "data.generated", "data.labels"} {
+				if key.Raw() == not || strings.HasPrefix(key.Raw(), not+".") {
+					r.AddFault(key.Errorf("%s is not a setting that a search can vary", key.Raw()))
+				}
+			}
+		})
+	},
+}
+
+// LoadTrials loads the specs of the trials of a search: that of base, which name and overrides load, and others with
+// random settings from its grid. It returns their settings, too. Errors are reported at the values in the grid.
+func LoadTrials(base *Spec, name string, overrides []string) (list []*Spec, settings [][]Assignment, err error) {
+	s := &base.Search
+	if len(s.Grid) == 0 {
+		at := base.KeyPos("name")
+		return nil, nil, base.AtUserLine(diag.Errorf(at, "%s has no settings to search", base.Name.V).
+			WithNote("add search: {grid: {train.lr: {log: [0.001, 0.1]}}} to the spec; docs/search.md lists the ranges"))
+	}
+	var errs diag.List
+	ids := map[string]bool{base.Identity(): true}
+	list, settings = []*Spec{base}, [][]Assignment{nil}
+	for _, set := range Draw(s.Grid, uint64(s.Seed.V), s.Trials.V-1) {
+		all := slices.Clone(overrides)
+		for _, one := range set {
+			all = append(all, one.String())
+		}
+		spec, err := Load(name, all...)
+		if err != nil {
+			base.locate(err, set, &errs)
+			break // other draws from a wrong range are wrong, too
+		}
+		if id := spec.Identity(); !ids[id] {
+			ids[id] = true
+			list, settings = append(list, spec), append(settings, set)
+		}
+	}
+	return list, settings, errs.Err()
+}
+
+// locate adds errors of a trial at the settings that cause them.
+func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
+	var found diag.List
+	found.AddError(diag.Pos{}, err)
+	for _, d := range found {
+		for _, one := range set {
+			if d.Pos.File == "--set "+one.String() {
+				at := s.AtUserLine(diag.Errorf(one.Pos, "search.grid: %s", d.Text))
+				at.Suggestion, at.Notes = d.Suggestion, d.Notes
+				d = at
+				break
+			}
+		}
+		errs.Add(d)
+	}
+}
+
+// SettingValues returns the values of keys, in their order, in a text of DescribeSettings.
+func SettingValues(text string, keys []string) []string {
+	values := make([]string, len(keys))
+	for i, key := range keys {
+		_, rest, found := strings.Cut(", "+text, ", "+key+"=")
+		if !found {
+			continue
+		}
+		if i+1 < len(keys) {
+			rest, _, _ = strings.Cut(rest, ", "+keys[i+1]+"=")
+		}
+		values[i] = rest
+	}
+	return values
 }

@@ -28,6 +28,7 @@ type Spec struct {
 	Weights Weights
 	Train   Train
 	Export  Export
+	Search  Search // not part of a complete spec
 
 	schema.Origin // of all settings, for messages
 }

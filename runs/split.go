@@ -147,6 +147,37 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 	return read, misfit(spec, err)
 }
 
+// HoldOut splits off a share of the training bags of a split: the result trains on the others, tests on these, and has the
+// validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that trains.
+func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) (*data.Split, error) {
+	all, groups := set.TrueLists(), []string(nil)
+	if grouped {
+		groups = set.Groups
+	}
+	groups = data.KeepTogether(groups, set.SameFile)
+	var labels [][]int
+	for _, bag := range whole.Train {
+		if groups != nil {
+			o.Groups = append(o.Groups, groups[bag])
+		}
+		if all != nil {
+			labels = append(labels, all[bag])
+		}
+	}
+	inner, err := data.RandomSplit(len(whole.Train), labels, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &data.Split{Validation: whole.Validation, Source: whole.Source}
+	for _, i := range inner.Train {
+		out.Train = append(out.Train, whole.Train[i])
+	}
+	for _, i := range inner.Test {
+		out.Test = append(out.Test, whole.Train[i])
+	}
+	return out, nil
+}
+
 // misfit returns a *SpecError at the setting of the split that does not fit the bags.
 func misfit(spec *language.Spec, err error) error {
 	wrong, ok := errors.AsType[*data.SplitError](err)

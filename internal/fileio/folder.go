@@ -33,6 +33,7 @@ const (
 	ExperimentFolder FolderKind = "experiment"
 	ReportFolder     FolderKind = "report"
 	HeatmapFolder    FolderKind = "predict"
+	SearchFolder     FolderKind = "train --search"
 )
 
 // Mark lists the command and the files of a folder.

@@ -38,6 +38,8 @@ type Row struct {
 	// Applies reports whether the key has a meaning for this document; nil means
 	// always. Keys that do not apply are not written, see written.
 	Applies func(of any) bool
+	// Unwritten marks a key that is not part of a complete document.
+	Unwritten bool
 }
 
 // CustomType is a type of values with its own reader and writer.
@@ -240,7 +242,7 @@ func MainRow(rows []Row) *Row {
 // a section with such keys.
 func (r *Row) written(of any) bool {
 	switch {
-	case r.Applies != nil && !r.Applies(of):
+	case r.Unwritten || r.Applies != nil && !r.Applies(of):
 		return false
 	case r.Type == Section:
 		return slices.ContainsFunc(r.Rows, func(row Row) bool { return row.written(of) })

@@ -17,7 +17,7 @@ import (
 // Rules say how a search chooses.
 type Rules struct {
 	Measure *measure.Measure // of the held-out bags
-	// Halving is the share, as a divisor, of the trials that continue after a rung; 0: every trial trains all epochs.
+	// Halving is the share, as a divisor, of the trials that continue after a rung; below 2: every trial trains all epochs.
 	Halving   int
 	MinEpochs int // minimum number of epochs of the first rung
 }
@@ -37,7 +37,8 @@ type Search struct {
 // curvePoints is the number of evaluations of a trial that its curve has besides those of rungs.
 const curvePoints = 10
 
-// New returns a search. It sets the epochs after which the trials are evaluated.
+// New returns a search. It sets the epochs after which the trials are evaluated, and reads the results that an earlier
+// process left in the folders of the trials.
 func New(rules Rules, trials []*train.Trial, settings []string) *Search {
 	s := &Search{Rules: rules, Trials: trials, Settings: settings, Results: make([]Result, len(trials)),
 		rungs: make([][]int, len(trials))}
@@ -52,6 +53,7 @@ func New(rules Rules, trials []*train.Trial, settings []string) *Search {
 	for i, t := range trials {
 		s.left = append(s.left, i)
 		s.Results[i] = Result{Setting: settings[i], Parameters: t.Program.FlatSize()}
+		s.readRecord(i)
 		t.Snapshots, t.OnlySnapshots, t.Curve = []int{}, true, []int{}
 		if t.Program.Spec.Fitted() {
 			s.rungs[i] = make([]int, levels+1)
@@ -75,7 +77,7 @@ func watchedEvery(t *train.Trial) int {
 // levels returns the number of rungs before the end for trials with these numbers of epochs: enough that one trial is
 // left, as long as the first rung of every trial has MinEpochs.
 func (r Rules) levels(epochs []int) (n int) {
-	if r.Halving == 0 || len(epochs) == 0 {
+	if r.Halving < 2 || len(epochs) == 0 {
 		return 0
 	}
 	shortest := slices.Min(epochs)
@@ -96,6 +98,42 @@ func (r Rules) rungs(epochs, levels, every int) []int {
 	}
 	slices.Reverse(list)
 	return list
+}
+
+// Trained returns the number of epochs that all trials have trained.
+func (s *Search) Trained() (epochs int) {
+	for i := range s.Results {
+		epochs += s.Results[i].Epochs
+	}
+	return epochs
+}
+
+// Total returns the number of epochs that all trials train, if none fails or stops early. It is exact if all trials have
+// the same number of epochs.
+func (s *Search) Total() (epochs int) {
+	left := len(s.Trials)
+	for level := range s.rungs[0] {
+		rung := s.rungs[0][level]
+		if level > 0 {
+			rung -= s.rungs[0][level-1]
+		}
+		epochs += left * rung
+		left = s.kept(left)
+	}
+	return epochs
+}
+
+// Rungs returns the numbers of epochs of the rungs of the first trial, its end included.
+func (s *Search) Rungs() []int { return s.rungs[0] }
+
+// Reached returns the number of trials that have reached a rung, counted from 0.
+func (s *Search) Reached(rung int) (n int) {
+	for i := range s.Results {
+		if len(s.Results[i].Rungs) > rung {
+			n++
+		}
+	}
+	return n
 }
 
 // Share returns about the share of all epochs that a search of n trials with some number of epochs trains.
@@ -172,9 +210,6 @@ func (s *Search) due(level int) (list []int) {
 		rungs, r := s.rungs[i], &s.Results[i]
 		if level >= len(rungs) {
 			continue
-		}
-		if level == 0 {
-			s.readRecord(i)
 		}
 		if len(r.Rungs) > level || r.Error != "" {
 			continue

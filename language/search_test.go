@@ -1,0 +1,81 @@
+// Every shipped spec that is trained has a search, whose settings are valid; errors are at their place.
+
+package language
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/miplc/miplc/language/specs"
+)
+
+func TestShippedSearches(t *testing.T) {
+	for _, name := range specs.Models() {
+		few := []string{"search.trials=9"}
+		spec, err := Load(name, few...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec.Fitted() {
+			continue
+		}
+		list, settings, err := LoadTrials(spec, name, few)
+		if err != nil || len(list) != 9 || len(settings) != 9 || settings[0] != nil || list[0] != spec {
+			t.Errorf("%s: %d trials, %v", name, len(list), err)
+		}
+	}
+}
+
+// A search does not change the identity of a spec, and is not part of a complete spec.
+func TestSearchIsNoSetting(t *testing.T) {
+	one, err := Load("demipl", "search.trials=5", "search.grid.train.momentum={uniform: [0, 0.9]}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Load("demipl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one.Identity() != other.Identity() || strings.Contains(string(one.YAML()), "search") {
+		t.Error("the search is part of the spec")
+	}
+	if list, _, err := LoadTrials(one, "demipl", nil); err != nil || len(list) != 5 || len(one.Search.Grid) != 3 {
+		t.Errorf("%d trials, %+v, %v", len(list), one.Search.Grid, err)
+	}
+}
+
+func TestWrongSearches(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const spec = "name: s\nextends: demipl\nsearch:\n  "
+	for text, want := range map[string]string{
+		"grid: {train.lr: {log: [0, 0.1]}}":          "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, not 0",
+		"grid: {train.rate: {log: [0.1, 0.2]}}":      "s.yaml:4:22: search.grid: unknown key \"rate\" in train",
+		"grid: {train.lr: {log: [-2, -1]}}":          "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, not -2",
+		"grid: {train.momentum: {uniform: [2, 3]}}":  "s.yaml:4:26: search.grid: train.momentum must be between 0 and 1 (1 excluded)",
+		"grid: {data.split.seed: {int: [1, 3]}}":     "s.yaml:4:10: data.split.seed is not a setting that a search can vary",
+		"{grid: {train.lr: [0.1]}, measure: f1}":     "s.yaml:4:38: search.measure cannot be \"f1\"",
+		"{grid: {train.lr: [0.1]}, halving: 0}":      "s.yaml:4:38: search.halving must be between 1 and 10, not 0",
+		"{grid: {train.lr: [0.1]}, validation: 0.2}": "s.yaml:4:29: unknown key \"validation\" in search",
+	} {
+		if err := os.WriteFile("s.yaml", []byte(spec+text+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Load("s.yaml")
+		if err == nil {
+			_, _, err = LoadTrials(s, "s.yaml", nil)
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	s, err := Parse("s.yaml", []byte("name: s\nmodel: {blocks: [attention: {kind: disambiguation}, pool: attention, "+
+		"classifier: softmax]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := LoadTrials(s, "s.yaml", nil); err == nil ||
+		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
+		t.Errorf("%v", err)
+	}
+}
