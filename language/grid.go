@@ -93,6 +93,11 @@ func AxisValues(axes []Axis) [][]Assignment {
 	return list
 }
 
+// Varied returns the axes with more than one value.
+func Varied(axes []Axis) []Axis {
+	return slices.DeleteFunc(slices.Clone(axes), func(a Axis) bool { return a.Range == nil && len(a.Values) == 1 })
+}
+
 // HasRange returns the first range of some axes, or nil.
 func HasRange(axes []Axis) *Range {
 	for _, a := range axes {

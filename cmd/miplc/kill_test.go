@@ -94,6 +94,50 @@ func killed(t *testing.T, kills int, folders []string, flags ...string) {
 	}
 }
 
+// A search that is killed many times at random moments ends with the choice, the trials and the model of an uninterrupted
+// one.
+func TestKilledSearchResumesToSameChoice(t *testing.T) {
+	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
+	settings := []string{"train", "quickstart", "--search", "--trials", "12", "--set", "train.epochs=150", "--set",
+		"data.generated.bags=60"}
+	whole, broken := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "run")
+	if out, err := exec.Command("miplc", append(settings, "-o", whole)...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rng, ended := rand.New(rand.NewPCG(1, 2)), false
+	for kills := 0; !ended; kills++ {
+		flags := append(settings, "-o", broken)
+		if plan, err := runs.ReadSearch(broken); err == nil && plan != nil {
+			flags = []string{"train", "--resume", "-o", broken}
+		}
+		cmd := exec.Command("miplc", flags...)
+		var out bytes.Buffer
+		cmd.Stderr = &out
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if kills < 12 {
+			time.Sleep(time.Duration(20+rng.IntN(250)) * time.Millisecond)
+			_ = cmd.Process.Kill() // it may have ended
+		}
+		if err := cmd.Wait(); err == nil {
+			ended = true
+			t.Logf("ended after %d kills", kills)
+		} else if kills >= 12 {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}
+	for _, name := range []string{runs.ModelFile, runs.SpecFile, train.CheckpointFile, "search/curves.svg",
+		"search/settings.svg", "search/plan.json"} {
+		if !bytes.Equal(read(t, filepath.Join(whole, name)), read(t, filepath.Join(broken, name))) {
+			t.Errorf("%s differs from that of the uninterrupted search", name)
+		}
+	}
+	if a, b := list(t, whole), list(t, broken); a != b {
+		t.Errorf("the killed process left %s, the uninterrupted one %s", b, a)
+	}
+}
+
 // epochsKept returns the number of epochs in the checkpoints of runs.
 func epochsKept(dir string, folders []string) (epochs int) {
 	for _, folder := range folders {

@@ -8,46 +8,46 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train/search"
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Trial is a trial of a search in a figure.
-type Trial struct {
-	Curve  []Point // the measure over the epochs
-	Chosen bool
+// Search has the trials of a search for a figure.
+type Search struct {
+	Heading string
+	Trials  []search.Result
+	Chosen  int // number of the chosen trial, from 0
 }
 
-// light is the colour of trials that were not chosen.
-var light = color.NRGBA{0x56, 0xB4, 0xE9, 0x90}
+// Colours of trials that were stopped early and of those that were trained to the end.
+var light, dark = color.NRGBA{0x56, 0xB4, 0xE9, 0xA0}, blue
 
-// TrialCurves draws the measure of the trials of a search over their epochs, one panel for each search. y is the name of
-// the measure.
-func TrialCurves(title, y string, panels map[string][]Trial, order []string) []byte {
-	columns := min(2, len(order))
-	rows := make([][]*panel, (len(order)+columns-1)/columns)
+// SearchCurves draws the measure of the trials over their epochs, one panel for each search. y is the name of the measure.
+func SearchCurves(title, y string, searches []Search) []byte {
+	columns := min(2, len(searches))
+	rows := make([][]*panel, (len(searches)+columns-1)/columns)
 	for i := range rows {
 		rows[i] = make([]*panel, columns)
 	}
-	for i, name := range order {
-		p := newPanel(name, "epoch", "")
+	for i := range searches {
+		p, last := newPanel(searches[i].Heading, "epoch", ""), 1
 		if i%columns == 0 {
 			p.Y.Label.Text = y
 		}
 		p.addGrid()
-		last := 1.0
-		for _, chosen := range []bool{false, true} { // the chosen ones above the others
-			for _, t := range panels[name] {
-				if t.Chosen == chosen {
-					last = max(last, p.addTrial(t))
-				}
+		for j := range searches[i].Trials {
+			if j != searches[i].Chosen {
+				last = max(last, p.addTrial(&searches[i].Trials[j], false))
 			}
 		}
+		last = max(last, p.addTrial(&searches[i].Trials[searches[i].Chosen], true)) // above the others
 		p.padRange()
 		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
-		p.spanEpochs(1, int(last))
+		p.spanEpochs(1, last)
 		rows[i/columns][i%columns] = p
 	}
 	legend := []legendEntry{{name: "trials", line: stroke(light)}, {name: "chosen", line: stroke(orange)}}
@@ -55,85 +55,102 @@ func TrialCurves(title, y string, panels map[string][]Trial, order []string) []b
 }
 
 // addTrial draws the curve of a trial and returns its last epoch.
-func (p *panel) addTrial(t Trial) (last float64) {
+func (p *panel) addTrial(t *search.Result, chosen bool) (last int) {
 	points := make(plotter.XYs, len(t.Curve))
 	for i, q := range t.Curve {
-		points[i], last = plotter.XY{X: q.X, Y: q.Mean}, q.X
+		points[i], last = plotter.XY{X: float64(q.Epoch), Y: q.Value}, q.Epoch
 	}
 	if len(points) == 0 {
 		return 0
 	}
 	line, radius := draw.LineStyle{Color: light, Width: 0.8}, vg.Length(1.5)
-	if t.Chosen {
+	if chosen {
 		line, radius = stroke(orange), 2.2
 	}
-	end := plotter.XYs{points[len(points)-1]}
-	p.Add(&plotter.Line{XYs: points, LineStyle: line},
-		&plotter.Scatter{XYs: end, GlyphStyle: draw.GlyphStyle{Color: line.Color, Radius: radius, Shape: draw.CircleGlyph{}}})
+	p.Add(&plotter.Line{XYs: points, LineStyle: line})
+	p.addDotsAt(points[len(points)-1:], line.Color, radius)
 	return last
 }
 
-// SettingAxis is a setting that the trials of a search vary.
-type SettingAxis struct {
-	Name        string
-	Log         bool
-	Categories  []string // names of x = 1, 2, ... for values that are not numbers; nil: X are numbers
-	X           []float64
-	Y           []float64 // the measure of the trials
-	Chosen      []bool
-	Complete    []bool   // trials that were trained to the end
-	Correlation *float64 // of the ranks of value and trial; nil: none
+// addDotsAt draws dots.
+func (p *panel) addDotsAt(points plotter.XYs, c color.Color, radius vg.Length) {
+	if len(points) > 0 {
+		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}})
+	}
 }
 
-// TrialSettings draws the measure of the trials of a search over each of its settings.
-func TrialSettings(title, y string, axes []SettingAxis) []byte {
-	columns := min(3, len(axes))
-	rows := make([][]*panel, (len(axes)+columns-1)/columns)
+// SearchSettings draws the measure of the trials of searches over each setting of their grid, with the mean of the rank
+// correlations of the searches. lower reports whether lower values are better.
+func SearchSettings(title, y string, grid []language.Axis, lower bool, searches []Search) []byte {
+	var all []search.Result
+	sums, counts := map[string]float64{}, map[string]float64{}
+	for _, s := range searches {
+		all = append(all, s.Trials...)
+		for key, r := range search.Correlations(grid, s.Trials, lower) {
+			sums[key], counts[key] = sums[key]+r, counts[key]+1
+		}
+	}
+	settings := search.SettingsOf(grid, all)
+	columns := min(3, len(settings))
+	rows := make([][]*panel, (len(settings)+columns-1)/columns)
 	for i := range rows {
 		rows[i] = make([]*panel, columns)
 	}
-	for i, a := range axes {
+	shown := false
+	for i := range settings {
 		heading := ""
-		if a.Correlation != nil {
-			heading = fmt.Sprintf("rank correlation %+.2f", *a.Correlation)
+		if n := counts[settings[i].Key]; n > 0 {
+			heading = fmt.Sprintf("rank correlation %+.2f", sums[settings[i].Key]/n)
 		}
-		p := newPanel(heading, a.Name, "")
+		p := newPanel(heading, settings[i].Key, "")
 		if i%columns == 0 {
 			p.Y.Label.Text = y
 		}
 		p.addGrid()
-		for _, pass := range []struct {
-			of   func(int) bool
-			dot  color.Color
-			size vg.Length
-		}{
-			{func(i int) bool { return !a.Complete[i] }, light, 2},
-			{func(i int) bool { return a.Complete[i] && !a.Chosen[i] }, blue, 2.5},
-			{func(i int) bool { return a.Chosen[i] }, orange, 3.5},
-		} {
-			var points plotter.XYs
-			for j := range a.X {
-				if pass.of(j) {
-					points = append(points, plotter.XY{X: place(a.X[j], a.Log), Y: a.Y[j]})
-				}
-			}
-			if len(points) > 0 {
-				p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: pass.dot, Radius: pass.size,
-					Shape: draw.CircleGlyph{}}})
-			}
-		}
+		shown = p.addTrials(&settings[i], searches) || shown
 		p.padRange()
 		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
-		p.spanSetting(&a)
+		p.spanSetting(&settings[i])
 		rows[i/columns][i%columns] = p
 	}
-	legend := []legendEntry{{name: "stopped early", dot: light}, {name: "all epochs", dot: blue}, {name: "chosen",
-		dot: orange}}
+	legend := []legendEntry{{name: "stopped early", dot: light}, {name: "all epochs", dot: dark}}
+	if shown {
+		legend = append(legend, legendEntry{name: "chosen", dot: orange})
+	}
 	return drawPanels(240*float64(columns)+60, 80+200*float64(len(rows)), title, rows, legend)
 }
 
+// addTrials draws the last value of each trial over a setting, the chosen ones above the others. It reports whether a
+// chosen one has a value of the setting.
+func (p *panel) addTrials(s *search.Setting, searches []Search) (chosenShown bool) {
+	var stopped, complete, chosen plotter.XYs
+	at := 0
+	for _, one := range searches {
+		end := len(one.Trials[one.Chosen].Rungs)
+		for i := range one.Trials {
+			t, x := &one.Trials[i], s.X[at]
+			if at++; t.Value == nil || math.IsNaN(x) {
+				continue
+			}
+			point := plotter.XY{X: place(x, s.Log), Y: *t.Value}
+			switch {
+			case i == one.Chosen:
+				chosen = append(chosen, point)
+			case len(t.Rungs) == end:
+				complete = append(complete, point)
+			default:
+				stopped = append(stopped, point)
+			}
+		}
+	}
+	p.addDotsAt(stopped, light, 2)
+	p.addDotsAt(complete, dark, 2.5)
+	p.addDotsAt(chosen, orange, 3.5)
+	return len(chosen) > 0
+}
+
 // spanSetting sets the x axis to the values of a setting.
-func (p *panel) spanSetting(a *SettingAxis) {
+func (p *panel) spanSetting(a *search.Setting) {
 	if a.Categories != nil {
 		style := textStyle(tickSize, draw.XCenter, draw.YTop)
 		var ticks gonum.ConstantTicks

@@ -3,18 +3,106 @@
 package search
 
 import (
+	"cmp"
 	"math"
 	"slices"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/train"
 )
 
-// Order returns a number for each trial without an error that is larger for better trials: those that were trained
-// longer, and of these with a better value. Failed trials have NaN.
-func (s *Search) Order() []float64 { return Order(s.Results, s.Measure.Lower) }
+// Setting is a setting that trials vary.
+type Setting struct {
+	Key string
+	Log bool
+	// X are the values of the trials, NaN for trials without one; numbers of Categories, from 1, if values are not numbers.
+	X          []float64
+	Categories []string
+}
 
-// Order is described with Search.Order. lower reports whether lower values are better.
-func Order(results []Result, lower bool) []float64 {
+// SettingsOf returns the settings that trials of a grid vary, without those with a single value.
+func SettingsOf(grid []language.Axis, results []Result) []Setting {
+	keys, list := make([]string, len(grid)), make([]Setting, len(grid))
+	for i, a := range grid {
+		keys[i], list[i] = a.Key, Setting{Key: a.Key, Log: a.Range != nil && a.Range.Log()}
+	}
+	for i := range results {
+		for j, text := range language.SettingValues(results[i].Setting, keys) {
+			list[j].add(text)
+		}
+	}
+	for i := range list {
+		s := &list[i]
+		s.Log = s.Categories == nil && (s.Log || s.spansDecade())
+	}
+	varied := language.Varied(grid)
+	return slices.DeleteFunc(list, func(s Setting) bool {
+		return !slices.ContainsFunc(varied, func(a language.Axis) bool { return a.Key == s.Key })
+	})
+}
+
+// add adds the value of a trial.
+func (s *Setting) add(text string) {
+	x, err := strconv.ParseFloat(text, 64)
+	switch {
+	case text == "":
+		x = math.NaN()
+	case err == nil && s.Categories == nil:
+	default:
+		s.toCategories()
+		at := slices.Index(s.Categories, text)
+		if at < 0 {
+			at, s.Categories = len(s.Categories), append(s.Categories, text)
+		}
+		x = float64(at + 1)
+	}
+	s.X = append(s.X, x)
+}
+
+// toCategories makes categories of the numbers so far.
+func (s *Setting) toCategories() {
+	if s.Categories != nil {
+		return
+	}
+	before := s.X
+	s.X, s.Categories = nil, []string{}
+	for _, x := range before {
+		if math.IsNaN(x) {
+			s.X = append(s.X, x)
+			continue
+		}
+		s.add(strconv.FormatFloat(x, 'g', -1, 64))
+	}
+}
+
+// spansDecade reports whether all values are positive and the largest is at least ten times the smallest.
+func (s *Setting) spansDecade() bool {
+	low, high := math.Inf(1), 0.0
+	for _, x := range s.X {
+		if !math.IsNaN(x) {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	return low > 0 && high >= 10*low
+}
+
+// Correlations returns the rank correlations of the settings that are numbers with the success of the trials.
+func Correlations(grid []language.Axis, results []Result, lower bool) map[string]float64 {
+	found, order := map[string]float64{}, order(results, lower)
+	for _, s := range SettingsOf(grid, results) {
+		if r := correlation(s.X, order); s.Categories == nil && r != nil {
+			found[s.Key] = *r
+		}
+	}
+	return found
+}
+
+// order returns a number for each trial without an error that is larger for better trials: those that were trained
+// longer, and of these with a better value. Failed trials have NaN. lower reports whether lower values are better.
+func order(results []Result, lower bool) []float64 {
 	list := make([]float64, len(results))
 	for i := range results {
 		r := &results[i]
@@ -44,9 +132,9 @@ func (r *Result) better(other *Result, lower bool) bool {
 	return *r.Value > *other.Value
 }
 
-// Correlation returns Spearman's rank correlation of two lists, without pairs with NaN. It is nil for fewer than three
+// correlation returns Spearman's rank correlation of two lists, without pairs with NaN. It is nil for fewer than three
 // pairs, and if all values of a list are equal.
-func Correlation(x, y []float64) *float64 {
+func correlation(x, y []float64) *float64 {
 	var a, b []float64
 	for i := range x {
 		if !math.IsNaN(x[i]) && !math.IsNaN(y[i]) {
@@ -74,5 +162,18 @@ func ranks(values []float64) []float64 {
 		}
 		list[i] = below + (equal+1)/2
 	}
+	return list
+}
+
+// Ranking returns the numbers of the trials without an error, from 0, the best first: those that were trained longer, and
+// of these with a better value of a measure.
+func Ranking(results []Result, by string) []int {
+	order, list := order(results, train.HeldOutMeasure(by).Lower), []int(nil)
+	for i, v := range order {
+		if !math.IsNaN(v) {
+			list = append(list, i)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(order[b], order[a]) })
 	return list
 }

@@ -118,7 +118,7 @@ func (s *Search) Total() (epochs int) {
 			rung -= s.rungs[0][level-1]
 		}
 		epochs += left * rung
-		left = s.kept(left)
+		left = s.Kept(left)
 	}
 	return epochs
 }
@@ -142,13 +142,13 @@ func (r Rules) Share(n, epochs int) float64 {
 	trained, before, left := 0, 0, n
 	for _, rung := range r.rungs(epochs, levels, 1) {
 		trained, before = trained+left*(rung-before), rung
-		left = r.kept(left)
+		left = r.Kept(left)
 	}
 	return float64(trained) / float64(max(1, n*epochs))
 }
 
-// kept returns the number of trials that continue after a rung with n trials.
-func (r Rules) kept(n int) int { return max(1, n/max(1, r.Halving)) }
+// Kept returns the number of trials that continue after a rung with n trials.
+func (r Rules) Kept(n int) int { return max(1, n/max(1, r.Halving)) }
 
 // curve returns the epochs of the curve of a trial.
 func curve(epochs int, rungs []int) []int {
@@ -250,7 +250,7 @@ func (s *Search) halve(level int) bool {
 		return false
 	}
 	s.left = s.ranked(level + 1)
-	s.left = s.left[:min(len(s.left), s.kept(len(s.left)))]
+	s.left = s.left[:min(len(s.left), s.Kept(len(s.left)))]
 	slices.Sort(s.left)
 	return len(s.left) > 0
 }

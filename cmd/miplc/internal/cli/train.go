@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -38,6 +39,11 @@ type trainOptions struct {
 	// Settings are those of one run each.
 	Settings []string
 	Events   bool
+	// Search searches for the settings of the run, with Trials (0: those of the spec) within Budget (0: no limit).
+	Search bool
+	Trials int
+	Budget time.Duration
+	plan   *runs.SearchPlan // of the search to resume in Dir, without Spec
 
 	// Specs and names of the runs to resume that DIR lists; empty: load Spec.
 	list  []*language.Spec
@@ -77,6 +83,10 @@ its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). With 
 core trains a run on features; runs on images train one after the other, on all cores. With
 xla, runs that differ only in seed, split, learning rate and loss weights train together.
 
+--search tries random settings from the section search of the spec, stops bad trials early, and
+trains the best setting on all training bags. DIR/search then has the trials and two figures.
+The test bags do not influence the choice: docs/search.md.
+
 Ctrl-C stops with exit code 75 and prints the last epoch in the checkpoint. --resume repeats
 the later epochs, on the engine and device of the run; the result is bit-identical to that
 without an interruption. Without SPEC, --resume -o DIR continues the run in DIR, or
@@ -90,6 +100,7 @@ If no onnxruntime library is found, the command downloads it into the cache of m
   miplc train demipl-image -o run --data-dir data --set train.epochs=10 --set train.seed=3
   miplc train birdsong.yaml -o cuda-run --device cuda
   miplc train demipl -o table --device cuda --seeds 1,2,3 --grid train.lr=0.01,0.05 --grid loss.attention=0,0.001
+  miplc train demipl-mlp --search --budget 5m --set data.set=bags.csv -o best
   miplc train --resume -o run`,
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrain(cmd.Context(), o) },
@@ -114,11 +125,16 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 		"combinations)")
 	f.StringArrayVar(&o.Settings, "setting", nil, "keys and values of one run, e.g. train.lr=0.01,loss.attention=0.1 "+
 		"(repeatable: one run each)")
+	f.BoolVar(&o.Search, "search", false, "search for the settings in the section search of the spec, and train the best "+
+		"ones")
+	f.IntVar(&o.Trials, "trials", 0, "number of trials of --search (default: search.trials of the spec, or 64)")
+	f.DurationVar(&o.Budget, "budget", 0, "time after which --search trains no further trials, e.g. 5m (default: no limit)")
 	console.EventsFlag(f, &o.Events)
 	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files "+
 		"remain")
 	console.Limit(f, 0, 1024, "threads")
+	console.Limit(f, 0, language.MaxGrid, "trials")
 	console.Limit(f, 0, console.Most, "seeds")
 	console.Limit(f, 1, console.Most, "split-numbers")
 }
@@ -127,6 +143,9 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 func runTrain(ctx context.Context, o *trainOptions) error {
 	if err := o.complete(); err != nil {
 		return err
+	}
+	if o.Search {
+		return o.search(ctx)
 	}
 	list, names, err := o.list, o.names, error(nil)
 	if len(list) == 0 {
@@ -187,6 +206,13 @@ func (o *trainOptions) complete() (err error) {
 		return console.Usagef("miplc train: -o DIR is missing: the folder for the results")
 	case o.Resume && o.Force:
 		return console.Usagef("miplc train: --resume continues a run and --force starts it again: give only one of them")
+	case !o.Search && (o.Trials > 0 || o.Budget > 0):
+		return console.Usagef("miplc train: --trials and --budget are for --search")
+	case o.Budget < 0:
+		return console.Usagef("miplc train: --budget %v is negative", o.Budget)
+	case o.Search && len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
+		return console.Usagef("miplc train: --search trains one run: omit --seeds, --split-numbers, --grid and --setting, and "+
+			"set ranges with --set, as in --set 'search.grid.train.lr={log: [0.001, 0.1]}'")
 	case o.Spec == "" && !o.Resume:
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
 	case o.Spec != "":
@@ -198,6 +224,13 @@ func (o *trainOptions) complete() (err error) {
 	case len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
 		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; " +
 			"--resume without SPEC continues the runs that DIR lists")
+	}
+	if o.plan, err = runs.ReadSearch(o.Dir); err != nil || o.plan != nil {
+		o.Search = true
+		return err
+	}
+	if o.Search {
+		return fmt.Errorf("there is no search in %s to resume", o.Dir)
 	}
 	if state, err := runs.StateOf(o.Dir); err != nil || state != runs.Absent {
 		o.Spec = filepath.Join(o.Dir, runs.SpecFile)

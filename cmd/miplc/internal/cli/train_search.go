@@ -1,0 +1,155 @@
+// miplc train --search: its trials, its progress and how its results are printed.
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train/search"
+)
+
+// search searches for settings, trains the best ones and prints the results.
+func (o *trainOptions) search(ctx context.Context) error {
+	plan, err := o.searchPlan()
+	if err != nil {
+		return err
+	}
+	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
+		return err
+	}
+	count := o.Console.Counter("images encoded")
+	trials, err := runs.Trials(plan.Specs, o.Data, runs.EncodeWith(ctx, o.Library, count.Progress))
+	count.End()
+	if err != nil && !errors.As(err, new(*runs.SpecError)) {
+		return console.WrongData(err)
+	}
+	if err != nil {
+		return o.explain(err)
+	}
+	o.Version = runs.CurrentBuild().Miplc
+	task := runs.SearchTask{Task: o.Task, SearchPlan: *plan, Budget: o.Budget}
+	switch {
+	case o.Events:
+		events := console.NewEvents(o.Console)
+		task.Observer, task.Progress = events, func(p runs.SearchProgress) { events.Write("search", p) }
+	case !o.Console.JSON:
+		line, bar := console.NewLine(o.Console.Err, o.Console.Terminal), console.NewReporter(o.Console.Err,
+			o.Console.Terminal)
+		defer bar.End()
+		line.Note(fmt.Sprintf("%s of %s", diag.Count(len(trials), "trial"), plan.Specs[0].Name.V))
+		task.Observer, task.Progress = bar, func(p runs.SearchProgress) { showSearch(line, p) }
+	}
+	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
+	summary, found, err := runs.Search(ctx, trials, task)
+	if err != nil {
+		return o.explain(err)
+	}
+	return o.Console.Result(struct {
+		*runs.Summary
+		Search *runs.SearchResults `json:"search"`
+	}{summary, found}, func(w io.Writer) {
+		printSearch(w, found)
+		printSummary(w, o.Dir, summary)
+	})
+}
+
+// searchPlan returns the trials: those of the folder if there is no spec, else those of the section search of the spec.
+func (o *trainOptions) searchPlan() (*runs.SearchPlan, error) {
+	if o.Spec == "" {
+		if o.Trials > 0 || len(o.Set) > 0 {
+			return nil, console.Usagef("miplc train: --trials and --set need SPEC: the search in %s continues with its own "+
+				"trials", o.Dir)
+		}
+		return o.plan, nil
+	}
+	set := o.Set
+	if o.Trials > 0 {
+		set = append(slices.Clone(set), fmt.Sprintf("search.trials=%d", o.Trials))
+	}
+	base, err := language.Load(o.Spec, set...)
+	if err != nil && definition.IsExperiment(o.Spec) {
+		return nil, console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
+	}
+	if err != nil {
+		return nil, console.Invalid(err)
+	}
+	list, settings, err := language.LoadTrials(base, o.Spec, set)
+	if err != nil {
+		return nil, console.Invalid(err)
+	}
+	return &runs.SearchPlan{Rules: base.Search, Specs: list, Settings: settings}, nil
+}
+
+// showSearch shows the progress of a search.
+func showSearch(line *console.Line, p runs.SearchProgress) {
+	if last := p.Rung == p.Rungs && p.Done == p.Of; !last && !line.Due() {
+		return
+	}
+	text := fmt.Sprintf("%d of %s trained %s (rung %d of %d)", p.Done, diag.Count(p.Of, "trial"), diag.Count(p.Epoch,
+		"epoch"), p.Rung, p.Rungs)
+	if p.Best != nil {
+		text += fmt.Sprintf(", best %s %.4f", p.Measure, *p.Best.Value)
+	}
+	if p.Left >= time.Second {
+		text += fmt.Sprintf(", about %s left", console.FormatDuration(p.Left))
+	}
+	line.Show(text)
+	if p.Rung == p.Rungs && p.Done == p.Of {
+		line.End()
+	}
+}
+
+// shownTrials is the number of trials in the printed table.
+const shownTrials = 5
+
+// printSearch prints the best trials, the gain over the spec as it is, and the rank correlations of the settings.
+func printSearch(out io.Writer, s *runs.SearchResults) {
+	order := search.Ranking(s.Trials, s.Measure)
+	rows := [][]string{{"", s.Measure, "epochs", "setting"}}
+	for _, i := range order[:min(len(order), shownTrials)] {
+		mark := ""
+		if i == s.Chosen-1 {
+			mark = "chosen"
+		}
+		t := &s.Trials[i]
+		rows = append(rows, []string{mark, console.Number(t.Value), fmt.Sprint(t.Epochs), settingOrDefault(t.Setting)})
+	}
+	fmt.Fprintln(out)
+	console.Table(out, rows)
+	diag.Fprintf(out, "\nthe best of %s, by the %s of %s; %s of the trials in %s\n", diag.Count(len(s.Trials), "trial"),
+		s.Measure, diag.Count(s.HeldOut, "held-out bag"), diag.Count(s.Epochs, "epoch"), seconds(s.Seconds))
+	if s.OutOfBudget {
+		fmt.Fprintln(out, "the budget ended before all rungs: the best trial of those that trained longest was chosen")
+	}
+	if s.Gain != nil {
+		diag.Fprintf(out, "gain over the spec as it is, on these bags: %+.4f (too high, because they chose)\n", *s.Gain)
+	}
+	var parts []string
+	for _, key := range slices.Sorted(maps.Keys(s.Correlations)) {
+		parts = append(parts, fmt.Sprintf("%s %+.2f", key, s.Correlations[key]))
+	}
+	if len(parts) > 0 {
+		diag.Fprintf(out, "rank correlation with success: %s\n", strings.Join(parts, ", "))
+	}
+	diag.Fprintf(out, "trials and figures: %s\n", s.Folder)
+}
+
+// settingOrDefault returns a setting for people.
+func settingOrDefault(setting string) string {
+	if setting == "" {
+		return "the spec as it is"
+	}
+	return setting
+}
