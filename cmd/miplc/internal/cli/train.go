@@ -211,7 +211,7 @@ func (o *trainOptions) complete() (err error) {
 	case o.Budget < 0:
 		return console.Usagef("miplc train: --budget %v is negative", o.Budget)
 	case o.Search && len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
-		return console.Usagef("miplc train: --search trains one run: omit --seeds, --split-numbers, --grid and --setting, and "+
+		return console.Usagef("miplc train: --search trains one run: omit --seeds, --split-numbers, --grid and --setting, and " +
 			"set ranges with --set, as in --set 'search.grid.train.lr={log: [0.001, 0.1]}'")
 	case o.Spec == "" && !o.Resume:
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
