@@ -30,7 +30,7 @@ var templates = map[string]string{
 var elsewhere = map[string]bool{
 	"data.normalize": true, "data.labels": true, "data.encoder.export": true, "data.encoder.input.order": true,
 	"weights.schedule": true, "train.schedule": true, "train.best": true, "train.decay_measure": true,
-	"train.sampling": true, "train.engine": true, "export.signature": true,
+	"train.sampling": true, "train.engine": true, "export.signature": true, "search.measure": true,
 }
 
 // Each word of the language compiles to a different program.

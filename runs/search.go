@@ -344,7 +344,7 @@ func (o *SearchTask) writeSearch(dir string, s *search.Search, chosen int, found
 	title, of := s.Trials[0].Program.Spec.Name.V, []plot.Search{{Trials: s.Results, Chosen: chosen}}
 	y := s.Measure.Title + " of held-out bags"
 	files := map[string][]byte{searchCSV: trialsCSV(o.Rules.Grid, s, chosen),
-		searchCurves: plot.SearchCurves(title+": trials of the search", y, of)}
+		searchCurves: plot.SearchCurves(title+": trials of the search", y, []plot.SearchPanel{{Searches: of}})}
 	if len(language.Varied(o.Rules.Grid)) > 0 {
 		files[searchFigure] = plot.SearchSettings(title+": settings of the search", y, o.Rules.Grid, s.Measure.Lower, of)
 	}

@@ -189,11 +189,12 @@ const (
 	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
 	FigureR         = "figure r"         // accuracy over r (Figure 4)
 	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
+	FigureSearch    = "figure search"    // curves of the trials, and the measure over each setting
 )
 
 // itemKinds lists the kinds of tables and figures.
 var itemKinds = []string{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks,
-	FigureSplits, FigureAttention, FigureR, FigureVary}
+	FigureSplits, FigureAttention, FigureR, FigureVary, FigureSearch}
 
 // Learner returns the learner with that name, or nil.
 func (e *Experiment) Learner(name string) *Learner {
@@ -282,6 +283,9 @@ func (l *Learner) SettingsOn(data string, r int) [][]language.Assignment {
 	}
 	return language.Combinations(language.AxisValues(grid))
 }
+
+// Searches reports whether the learner has the key search.
+func (l *Learner) Searches() bool { return l.Search.Trials.V > 0 || l.Search.Halving.V > 1 }
 
 // countSettings returns an upper bound of the number of settings of SettingsOn, which draws none.
 func (l *Learner) countSettings(data string, r int) int {

@@ -352,6 +352,9 @@ func (r *Document) items() []definition.Item {
 	if slices.ContainsFunc(e.Learners, func(l definition.Learner) bool { return l.Vary != nil }) {
 		list = append(list, definition.Item{Kind: definition.FigureVary})
 	}
+	if slices.ContainsFunc(e.Learners, func(l definition.Learner) bool { return l.Searches() }) {
+		list = append(list, definition.Item{Kind: definition.FigureSearch})
+	}
 	return list
 }
 

@@ -372,3 +372,28 @@ func TestReferenceWithoutResults(t *testing.T) {
 		}
 	}
 }
+
+// The interval of a gain is that of the t-test: it contains 0 if and only if the test is not significant.
+func TestInterval(t *testing.T) {
+	a, b := []float64{0.90, 0.92, 0.88, 0.95, 0.91}, []float64{0.85, 0.90, 0.87, 0.90, 0.88}
+	d, ratios := make([]float64, len(a)), make([]float64, len(a))
+	for i := range d {
+		d[i], ratios[i] = a[i]-b[i], 3./7
+	}
+	// t(4, 0.975) = 2.7764; mean 0.032, deviation 0.017889
+	for corrected, want := range map[bool]string{false: "+0.032 (+0.010 to +0.054)", true: "+0.032 (-0.007 to +0.071)"} {
+		ratio := 0.0
+		if corrected {
+			ratio = 3. / 7
+		}
+		if got, p := interval(d, ratios, false, corrected), pairedP(a, b, ratio); got != want || (p < 0.05) == corrected {
+			t.Errorf("corrected %v: %s, want %s; p %v", corrected, got, want, p)
+		}
+	}
+	if got := interval(d, ratios, true, false); got != "-0.032 (-0.054 to -0.010)" {
+		t.Errorf("lower is better: %s", got)
+	}
+	if got := interval(d[:2], ratios[:2], false, true); got != "+0.035" {
+		t.Errorf("two splits: %s", got)
+	}
+}

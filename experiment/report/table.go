@@ -399,26 +399,6 @@ func (r *Document) tally(t *Table) []string {
 	return append(notes, text)
 }
 
-// settingsTable lists how often each setting of a grid was chosen.
-func (r *Document) settingsTable() *Table {
-	t := &Table{Title: "Settings chosen from the grids, with the number of splits", Head: heads("Learner", "Dataset", "r",
-		"Settings")}
-	for _, s := range r.datasets(&definition.Item{}) {
-		for _, falseLabels := range s.r {
-			for i := range r.Experiment.Learners {
-				for _, v := range r.Experiment.Learners[i].Variants() {
-					l := variant{&r.Experiment.Learners[i], v}
-					if chosen := r.chosen(l.at(s.data.Name.V, falseLabels)); chosen != "" {
-						t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: l.name()}, {Text: s.data.Name.V}, {Text: rName(falseLabels),
-							Right: true}, {Text: chosen}}})
-					}
-				}
-			}
-		}
-	}
-	return t
-}
-
 // chosen counts settings, the most frequent first.
 func (r *Document) chosen(at definition.Coord) string {
 	counts := map[string]int{}

@@ -20,6 +20,7 @@ const (
 	laTeXFile     = "report.tex"
 	HTMLFile      = "report.html"
 	csvFile       = "results.csv"
+	trialsFile    = "trials.csv"
 	FiguresFolder = "figures"
 )
 
@@ -78,6 +79,9 @@ func (r *Document) Write(out string) (*Written, error) {
 		contents[name] = p.Figure.SVG
 	}
 	names = append(names, markdownFile, laTeXFile, HTMLFile, csvFile)
+	if contents[trialsFile] = r.trialsCSV(); contents[trialsFile] != nil {
+		names = append(names, trialsFile)
+	}
 	folder, err := fileio.LockFolder(out)
 	if err != nil {
 		return nil, err
@@ -147,6 +151,9 @@ func (r *Document) document() (*document, error) {
 			}
 			figure(made)
 			continue
+		case definition.FigureSearch:
+			figure(r.searchFigures(&it))
+			continue
 		}
 		for _, m := range r.measures() {
 			t, made, err := r.forMeasure(m).makeItem(&it)
@@ -159,7 +166,7 @@ func (r *Document) document() (*document, error) {
 			figure(made)
 		}
 	}
-	table(r.settingsTable())
+	table(r.searchTable())
 	return doc, nil
 }
 

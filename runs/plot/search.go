@@ -18,33 +18,41 @@ import (
 
 // Search has the trials of a search for a figure.
 type Search struct {
-	Heading string
-	Trials  []search.Result
-	Chosen  int // number of the chosen trial, from 0
+	Trials []search.Result
+	Chosen int // number of the chosen trial, from 0
+}
+
+// SearchPanel is one panel of searches, e.g. of the splits of a dataset.
+type SearchPanel struct {
+	Heading  string
+	Searches []Search
 }
 
 // Colours of trials that were stopped early and of those that were trained to the end.
 var light, dark = color.NRGBA{0x56, 0xB4, 0xE9, 0xA0}, blue
 
-// SearchCurves draws the measure of the trials over their epochs, one panel for each search. y is the name of the measure.
-func SearchCurves(title, y string, searches []Search) []byte {
-	columns := min(2, len(searches))
-	rows := make([][]*panel, (len(searches)+columns-1)/columns)
+// SearchCurves draws the measure of the trials over their epochs. y is the name of the measure.
+func SearchCurves(title, y string, panels []SearchPanel) []byte {
+	columns := min(2, len(panels))
+	rows := make([][]*panel, (len(panels)+columns-1)/columns)
 	for i := range rows {
 		rows[i] = make([]*panel, columns)
 	}
-	for i := range searches {
-		p, last := newPanel(searches[i].Heading, "epoch", ""), 1
+	for i := range panels {
+		p, last := newPanel(panels[i].Heading, "epoch", ""), 1
 		if i%columns == 0 {
 			p.Y.Label.Text = y
 		}
 		p.addGrid()
-		for j := range searches[i].Trials {
-			if j != searches[i].Chosen {
-				last = max(last, p.addTrial(&searches[i].Trials[j], false))
+		for _, chosen := range []bool{false, true} { // the chosen ones above the others
+			for _, one := range panels[i].Searches {
+				for j := range one.Trials {
+					if chosen == (j == one.Chosen) {
+						last = max(last, p.addTrial(&one.Trials[j], chosen))
+					}
+				}
 			}
 		}
-		last = max(last, p.addTrial(&searches[i].Trials[searches[i].Chosen], true)) // above the others
 		p.padRange()
 		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
 		p.spanEpochs(1, last)
