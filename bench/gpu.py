@@ -225,7 +225,7 @@ class Bench:
         env = dict(self.env)
         out = self.call([self.file("miplc"), "doctor"], 60, env, ok=(0, 1))
         for line in out.split("\n"):
-            if re.match(r"(miplc|Go|xla on|ort on|pjrt)", line):
+            if re.match(r"(miplc|Go|xla on|onnxruntime on|pjrt)", line):
                 self.say("   ", line)
         self.log.write(out)
         return out
@@ -302,7 +302,7 @@ class Bench:
         except Failure as why:
             self.say("TF32 in NVIDIA's libraries: refused:", why)
 
-    def speed(self, how=("xla-cuda", "ort-cpu"), cases=None):
+    def speed(self, how=("xla-cuda", "native-cpu"), cases=None):
         """Seconds of an epoch."""
         self.say(
             "| case | runs | device | ms of an epoch of a run | us of a step of all runs | seconds around the epochs | accuracy |"
@@ -567,34 +567,6 @@ class Bench:
             count = {word: len(re.findall(r"--- %s: " % word, p.stdout)) for word in ("PASS", "FAIL", "SKIP")}
             self.say(name, "exit code", p.returncode, count, *re.findall(r"--- FAIL: \S+", p.stdout)[:20])
 
-    def gaussian(self):
-        for engine, device in (("xla", "cuda"), ("native", "cpu")):
-            began = time.time()
-            try:
-                self.call(
-                    [
-                        self.file("miplc"),
-                        "train",
-                        "miplgp",
-                        "-o",
-                        self.file("runs", "gp"),
-                        "--force",
-                        "--engine",
-                        engine,
-                        "--device",
-                        device,
-                        "--set",
-                        "data.set=" + self.file("birdsong.npz"),
-                        "--set",
-                        "learner.iterations=100",
-                        "--json",
-                    ],
-                    45,
-                )
-                self.say("miplgp, 100 iterations: %s on %s: %.1f s" % (engine, device, time.time() - began))
-            except Failure as why:
-                self.say("miplgp: %s on %s: %s" % (engine, device, why))
-
     def cuda(self):
         """Predictions and a server on onnxruntime's CUDA provider."""
         folder = self.file("cuda")
@@ -689,42 +661,6 @@ class Bench:
                 answers[self.args.device + "-ms"],
             )
         )
-
-    def webgpu(self):
-        """Training on WebGPU; the archive webgpu has the provider and a Vulkan loader."""
-        env = dict(self.env, MIPLC_PROVIDER_WEBGPU=self.file("webgpu", "webgpu.so"))
-        env["LD_LIBRARY_PATH"] = self.file("webgpu") + ":" + env["LD_LIBRARY_PATH"]
-        for icd in (
-            "/usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json",
-            "/etc/vulkan/icd.d/nvidia_icd.json",
-            "/usr/share/vulkan/icd.d/nvidia_icd.json",
-        ):
-            if os.path.exists(icd):
-                env["VK_DRIVER_FILES"] = env["VK_ICD_FILENAMES"] = icd
-                break
-        self.env = env
-        self.doctor()
-        for case in ("quickstart", "images"):
-            try:
-                spec, options = self.data(case)
-                gpu, cpu = (self.train("%s-w-%s" % (case, d), spec, d, 5, options, 60) for d in ("webgpu", "cpu"))
-                self.say(
-                    "train %s on WebGPU: largest difference of a loss %.2g, accuracy %.4f and %.4f, %.1f and %.1f s, %.1f and %.1f ms an epoch"
-                    % (
-                        case,
-                        max(
-                            abs(a["loss"] - b["loss"]) / abs(b["loss"]) for a, b in zip(gpu["metrics"], cpu["metrics"])
-                        ),
-                        gpu["accuracy"],
-                        cpu["accuracy"],
-                        gpu["wall"],
-                        cpu["wall"],
-                        1000 * statistics.median(m["seconds"] for m in gpu["metrics"]),
-                        1000 * statistics.median(m["seconds"] for m in cpu["metrics"]),
-                    )
-                )
-            except Failure as why:
-                self.say("train %s on WebGPU: %s" % (case, why))
 
 
 def bags(answer):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures a command that trains many runs: with the engine ort on one core and on all cores,
-# with the engine xla on the CPU, and with engines on other devices.
+# Measures a command that trains many runs: with the engine native on one core and on all cores,
+# with the engine xla on the CPU, and with it on a GPU.
 #
 #   bash bench/jobs.sh OUT
 #
@@ -14,7 +14,7 @@
 #   MIPLC=miplc       the command; MIPLC_DATA is the folder of the datasets
 #   CASES="quickstart birdsong cnn"
 #   JOBS="1 8 40 200" CNN_JOBS="1 8"
-#   HOW="one-by-one side-by-side xla"   also ort-webgpu, ort-cuda, xla-cuda: engine and device
+#   HOW="one-by-one side-by-side xla"   also xla-cuda: engine and device
 #   MORE=             additional epochs of the second start; empty: depends on the case
 set -eu
 : "${MIPLC:=miplc}" "${MIPLC_DATA:?set it to the folder of the datasets}" "${CASES:=quickstart birdsong cnn}"
@@ -41,7 +41,7 @@ END
 
 # started HOW SPEC RUNS EPOCHS OPTIONS... measures a training.
 started() {
-  local how=$1 spec=$2 runs=$3 epochs=$4 engine=ort device=cpu
+  local how=$1 spec=$2 runs=$3 epochs=$4 engine=native device=cpu
   shift 4
   case $how in
   xla) engine=xla ;;

@@ -11,11 +11,11 @@
 #   MIPLC=miplc       the command; MIPLC_DATA is the folder of the datasets
 #   EPOCHS=100 SPLITS=10
 #   EXPERIMENTS="attention momentum lambda"
-#   ENGINES="ort xla"
+#   ENGINES="native xla"
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 : "${MIPLC:=miplc}" "${MIPLC_DATA:?set it to the folder of the datasets}" "${EPOCHS:=100}" "${SPLITS:=10}"
-: "${EXPERIMENTS:=attention momentum lambda}" "${ENGINES:=ort xla}"
+: "${EXPERIMENTS:=attention momentum lambda}" "${ENGINES:=native xla}"
 out=${1:?name a folder for the results}
 mkdir -p "$out"
 

@@ -36,7 +36,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 	if p.Spec.Multi() {
 		meta.Threshold = &p.Spec.Model.Threshold.V
 	}
-	opt := onnx.Dialect{Kind: onnx.ForFile, Opset: p.Spec.Export.Opset.V, Params: params}
+	opt := onnx.Dialect{Opset: p.Spec.Export.Opset.V, Params: params}
 	var m *onnxpb.ModelProto
 	var err error
 	switch signature := p.Spec.Export.Signature.V; signature {
@@ -103,7 +103,7 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	opt.Instances, opt.Kind = "n", onnx.ForOnnxGo
+	opt.Instances, opt.Portable = "n", true
 	opt.Results = []onnx.Output{
 		{Name: contract.Probabilities, Node: g.Output(compile.OutProbabilities)},
 		{Name: contract.Attention, Node: g.Output(compile.OutAttention), Form: onnx.Transposed},
@@ -113,7 +113,7 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 	}
 	m, err := onnx.Lower(g, opt)
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
-		opt.Kind = onnx.ForFile
+		opt.Portable = false
 		m, err = onnx.Lower(g, opt)
 		return m, []string{contract.BackendORT}, err
 	}

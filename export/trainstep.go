@@ -30,30 +30,17 @@ const (
 // TrainStep returns the ONNX model of one training step of a program: forward pass, gradient and
 // update of the parameters. g is the graph from compile.Step. The metadata describe
 // them and the layout of the flat vectors, and contain the hash of initial, the flat vectors of
-// initial parameters of all runs.
-//
-// Without runs, the model trains one run on ragged batches of any size. With runs it trains
-// runs.Runs runs at once on padded batches, see onnx.LowerRuns, and has only ops that GPU providers
-// compute.
+// initial parameters. Batches may have any size.
 //
 // The caller sets Version, SpecSHA256, Seed and the file of the initial parameters in step; the
 // returned step has all fields.
-func TrainStep(p *compile.Program, g *graph.Graph, initial []float32, runs *onnx.Capacity,
-	step contract.Step) (*onnxpb.ModelProto, *contract.Step, error) {
-	g, err := graph.Condense(g)
-	if err != nil {
-		return nil, nil, err
+func TrainStep(p *compile.Program, g *graph.Graph, initial []float32, step contract.Step) (*onnxpb.ModelProto,
+	*contract.Step, error) {
+	opset := max(p.Spec.Export.Opset.V, stepOpset)
+	if p.Spec.Train.Batch.V > manyBags {
+		opset = max(opset, manyBagsOpset)
 	}
-	var m *onnxpb.ModelProto
-	if opset := max(p.Spec.Export.Opset.V, stepOpset); runs == nil {
-		if p.Spec.Train.Batch.V > manyBags {
-			opset = max(opset, manyBagsOpset)
-		}
-		m, err = onnx.Lower(g, onnx.Dialect{Kind: onnx.ForImages, Opset: opset})
-	} else {
-		step.Runs = runs.Runs
-		m, err = onnx.LowerRuns(g, opset, *runs)
-	}
+	m, err := onnx.Lower(g, onnx.Dialect{Opset: opset})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,8 +125,6 @@ var meanings = map[string]string{
 	compile.InClassWeights: "factors of the classes in the loss term disambiguation",
 	compile.InLR:           "learning rate of the step",
 	compile.InBagOf:        "bag of each instance, 0 to B-1, ascending",
-	onnx.InReal:            "1 for an instance of a bag, 0 for padding, which repeats the last instance of the bag",
-	onnx.InPadding:         "0 for an instance of a bag, -infinity for padding",
 	compile.InCandidates:   "1 for the candidate labels of a bag, else 0",
 	compile.InLabelWeights: "label weights of the bags from their last step; before the first one 1/c on each of c " +
 		"candidates, else 0",

@@ -18,7 +18,6 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
@@ -46,9 +45,6 @@ type BuildTask struct {
 	// SampleSteps is the number of training steps whose batches and losses are written. They need the
 	// dataset.
 	SampleSteps int
-	// Runs is the number of runs that the training step computes at once, with consecutive seeds.
-	// They need the dataset. 0: one run, and batches of any size.
-	Runs int
 }
 
 // Manifest describes the files of a build.
@@ -66,7 +62,7 @@ type Manifest struct {
 	Parity     *parity.Agreement `json:"parity"`
 	StepCheck  *StepCheck        `json:"train_step_check"`
 	TrainStep  *contract.Step    `json:"train_step"`              // inputs and outputs of TrainStepFile
-	Losses     [][]float64       `json:"sample_losses,omitempty"` // of each run in each sample step
+	Losses     []float64         `json:"sample_losses,omitempty"` // of the sample steps
 	SHA256     map[string]string `json:"sha256"`                  // of each file
 }
 
@@ -115,11 +111,11 @@ func Build(ctx context.Context, o BuildTask) (*Manifest, error) {
 
 // build writes the files of a build to a claimed folder.
 func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.Signature) (*Manifest, error) {
-	form, err := newStepForm(ctx, o, p)
+	form, err := newTrainStep(p, o.Data)
 	if err != nil {
 		return nil, err
 	}
-	state, m := form.states[0], o.manifest(p, sig)
+	state, m := form.state, o.manifest(p, sig)
 	meta := export.Metadata{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		meta.Temperature = &t
@@ -166,11 +162,6 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 	return m, m.write(o.Dir, p, files)
 }
 
-// writeInitial writes the initial parameters of the training step.
-func (f *stepForm) writeInitial(dir string) error {
-	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, f.initial))
-}
-
 // manifest returns the manifest without the results of the checks and the hashes of the files.
 func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifest {
 	m := &Manifest{
@@ -185,7 +176,7 @@ func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifes
 }
 
 // writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
-func (o *BuildTask) writeSamples(ctx context.Context, f *stepForm, m *Manifest) error {
+func (o *BuildTask) writeSamples(ctx context.Context, f *trainStep, m *Manifest) error {
 	for _, old := range []string{sampleFile, sampleValuesFile} {
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -199,7 +190,7 @@ func (o *BuildTask) writeSamples(ctx context.Context, f *stepForm, m *Manifest) 
 		return err
 	}
 	for _, s := range sample.Steps {
-		m.Losses = append(m.Losses, s.Losses)
+		m.Losses = append(m.Losses, s.Loss)
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
@@ -38,16 +40,37 @@ type StepCheck struct {
 	Bags       int     `json:"bags"`
 }
 
+// trainStep is the training step of a program with its initial state.
+type trainStep struct {
+	program   *compile.Program
+	step      *graph.Graph
+	state     *train.State
+	initial   []float32      // parameters of state as a flat vector
+	described *contract.Step // set by write
+}
+
+// newTrainStep returns the step of a program with the parameters from which a run starts.
+func newTrainStep(p *compile.Program, folder bagfile.Folder) (*trainStep, error) {
+	step, err := compile.Step(p)
+	if err != nil {
+		return nil, err
+	}
+	given, err := initialParameters(p, nil, folder)
+	if err != nil {
+		return nil, err
+	}
+	state := train.UntrainedState(p, uint64(p.Spec.Train.Seed.V))
+	maps.Copy(state.Params, given)
+	initial, err := p.Flatten(state.Params)
+	return &trainStep{program: p, step: step, state: state, initial: initial}, err
+}
+
 // write writes the training step to a temporary file and compares one step in onnxruntime with the
 // interpreter. The caller must commit or discard the file.
-func (f *stepForm) write(dir string, said contract.Step, library string) (file *fileio.File, check *StepCheck,
+func (f *trainStep) write(dir string, said contract.Step, library string) (file *fileio.File, check *StepCheck,
 	err error) {
 	said.Initial.File = InitialFile
-	model, described, err := export.TrainStep(f.program, f.step, f.initial, f.runs, said)
-	if err != nil && f.runs != nil {
-		return nil, nil, fmt.Errorf("%s cannot be built for several runs, build it without --runs: %w",
-			f.program.Spec.Name.V, err)
-	}
+	model, described, err := export.TrainStep(f.program, f.step, f.initial, said)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", TrainStepFile, err)
 	}
@@ -59,24 +82,22 @@ func (f *stepForm) write(dir string, said contract.Step, library string) (file *
 	return file, check, err
 }
 
+// writeInitial writes the initial parameters.
+func (f *trainStep) writeInitial(dir string) error {
+	return fileio.Replace(filepath.Join(dir, InitialFile), ndarray.AppendBytes(nil, f.initial))
+}
+
 // check compares one step on seeded random bags. Close to a kink, where a gradient jumps, float32 and
 // float64 may differ, so a second draw decides if the first one disagrees.
-func (f *stepForm) check(path, library string) (*StepCheck, error) {
+func (f *trainStep) check(path, library string) (*StepCheck, error) {
 	for draw := range uint64(2) {
-		var batches []*train.Batch
-		var states []*train.State
-		instances, bags := 0, 0
-		for run := range f.states {
-			b, s := f.draw(run, draw*uint64(len(f.states))+uint64(run))
-			batches, states = append(batches, b), append(states, s)
-			instances, bags = instances+len(b.BagOf), bags+b.Bags
-		}
-		diff, where, err := f.difference(states, batches, path, library)
+		b, s := f.draw(draw)
+		diff, where, err := f.difference(s, b, path, library)
 		switch {
 		case err != nil:
 			return nil, err
 		case diff <= stepTolerance:
-			return &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: instances, Bags: bags}, nil
+			return &StepCheck{MaxAbsDiff: diff, Tolerance: stepTolerance, Instances: len(b.BagOf), Bags: b.Bags}, nil
 		case draw == 1:
 			return nil, fmt.Errorf("one step in onnxruntime is %.3g away from the interpreter in %s; %.0g is allowed", diff,
 				where, stepTolerance)
@@ -85,18 +106,31 @@ func (f *stepForm) check(path, library string) (*StepCheck, error) {
 	panic("bug: two draws did not decide")
 }
 
+// batch returns the inputs of a step without the state.
+func (f *trainStep) batch(b *train.Batch) map[string]onnxruntime.Tensor {
+	feed := map[string]onnxruntime.Tensor{}
+	var in train.Inputs
+	in.SetBatch(f.program, b, len(b.BagOf), b.Bags)
+	for _, n := range f.step.ByOp(graph.OpInput) {
+		shape := n.Shape.Concrete(len(b.BagOf), b.Bags)
+		if n.Type == graph.Int {
+			feed[n.Name] = onnxruntime.Tensor{Shape: shape, Ints: ndarray.Convert[int64](in.BagOf)}
+		} else if v := in.Floats[n.Name]; v != nil { // not a part of the state
+			feed[n.Name] = onnxruntime.Tensor{Shape: shape, Floats: v}
+		}
+	}
+	return feed
+}
+
 // draw draws bags of two instances and one, and the state of the optimiser, so that it counts. Means
 // of squares are positive. Values that are standardised over the bags of a batch have hardly any
 // gradient with two bags, only rounding, so specs with larger batches get up to eight.
-func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
+func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 	p := f.program
-	bags, instances := max(2, min(p.Spec.Train.Batch.V, 8)), 2
-	if f.runs != nil {
-		bags, instances = f.runs.Bags, min(2, f.runs.Instances)
-	}
+	bags := max(2, min(p.Spec.Train.Batch.V, 8))
 	var bagOf []int
 	for bag := range bags {
-		bagOf = append(bagOf, slices.Repeat([]int{bag}, min(2-bag%2, instances))...)
+		bagOf = append(bagOf, slices.Repeat([]int{bag}, 2-bag%2)...)
 	}
 	r := ndarray.NewStream(Seed, "train step", draw)
 	normal := func(n int, scale float64) []float32 {
@@ -128,7 +162,7 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 		b.Masks[m.Name] = make([]uint8, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
 		train.DrawMask(b.Masks[m.Name], m, Seed, int(draw), 1)
 	}
-	s := &train.State{Params: f.states[run].Params, Optimizer: map[string][]float32{}}
+	s := &train.State{Params: f.state.Params, Optimizer: map[string][]float32{}}
 	least := float32(0)
 	// of rmsprop: the gradient, with its rounding, divided by the root
 	if slices.Contains(p.OptimizerState(), compile.InVelocity) {
@@ -147,11 +181,15 @@ func (f *stepForm) draw(run int, draw uint64) (*train.Batch, *train.State) {
 }
 
 // difference runs the file and the interpreter and returns the largest difference.
-func (f *stepForm) difference(states []*train.State, batches []*train.Batch, path, library string) (diff float64,
-	where string, err error) {
-	in, err := f.feed(states, batches)
+func (f *trainStep) difference(state *train.State, batch *train.Batch, path, library string) (diff float64, where string,
+	err error) {
+	in := f.batch(batch)
+	vectors, _, err := state.Flat(f.program)
 	if err != nil {
 		return 0, "", err
+	}
+	for name, v := range vectors {
+		in[name] = onnxruntime.Tensor{Shape: []int{len(v)}, Floats: v}
 	}
 	var got map[string]onnxruntime.Tensor
 	var failed error
@@ -162,25 +200,20 @@ func (f *stepForm) difference(states []*train.State, batches []*train.Batch, pat
 			got, failed = onnxruntime.Run(content, library, in)
 		}
 	})
-	wanted := make([]map[string][]float64, len(states))
-	for run := 0; run < len(states) && err == nil; run++ {
-		wanted[run], err = oracleStep(f.program, states[run], batches[run])
-	}
+	want, err := oracleStep(f.program, state, batch)
 	background.Wait()
 	if err := errors.Join(failed, err); err != nil {
 		return 0, "", err
 	}
-	for run, want := range wanted {
-		for _, name := range slices.Sorted(maps.Keys(want)) {
-			have := f.output(got, name, run, batches[run])
-			if len(have) != len(want[name]) {
-				return 0, "", fmt.Errorf("the output %s has %d values, expected %d", name, len(have), len(want[name]))
-			}
-			for i, w := range want[name] {
-				d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
-				if !(d <= diff) { // NaN counts as a difference
-					diff, where = d, fmt.Sprintf("%s, value %d of %d", name, i+1, len(have))
-				}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		have := got[name].Floats
+		if len(have) != len(want[name]) {
+			return 0, "", fmt.Errorf("the output %s has %d values, expected %d", name, len(have), len(want[name]))
+		}
+		for i, w := range want[name] {
+			d := math.Abs(float64(have[i])-w) / max(1, math.Abs(w))
+			if !(d <= diff) { // NaN counts as a difference
+				diff, where = d, fmt.Sprintf("%s, value %d of %d", name, i+1, len(have))
 			}
 		}
 	}

@@ -1,9 +1,8 @@
-// Exported training steps compute what the training loop computes, for every shipped spec and for several runs at once.
+// Exported training steps compute what the training loop computes, for every shipped spec.
 
 package runs
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -14,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -24,10 +22,10 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// form returns the training step of a program for one run.
-func form(t *testing.T, p *compile.Program) *stepForm {
+// form returns the training step of a program.
+func form(t *testing.T, p *compile.Program) *trainStep {
 	t.Helper()
-	f, err := newStepForm(context.Background(), &BuildTask{Spec: p.Spec}, p)
+	f, err := newTrainStep(p, bagfile.Folder{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,69 +140,13 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	if _, err := train.One(context.Background(), trainers, sampled[0], train.Options{Observer: seen}); err != nil {
 		t.Fatal(err)
 	}
-	for i, losses := range m.Losses {
-		if got := seen.list[i]; len(losses) != 1 || math.Abs(got-losses[0]) > 1e-9 {
-			t.Errorf("step %d: loss %v of the run, %v of the sample", i+1, got, losses)
+	for i, loss := range m.Losses {
+		if got := seen.list[i]; math.Abs(got-loss) > 1e-9 {
+			t.Errorf("step %d: loss %v of the run, %v of the sample", i+1, got, loss)
 		}
 	}
 	if len(m.Losses) != steps {
 		t.Errorf("%d losses", len(m.Losses))
-	}
-}
-
-// Each of several runs has the same initial parameters, batches and losses as a single run.
-func TestRunsAreThoseOfTheirSeeds(t *testing.T) {
-	library := enginetest.Library(t)
-	settings := []string{"data.generated.bags=20", "train.batch=2", "train.optimizer=adam"}
-	dir := t.TempDir()
-	m, err := Build(context.Background(), BuildTask{Spec: load(t, "quickstart", settings...), Dir: dir, Library: library,
-		SampleSteps: 3, Runs: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var initial []byte
-	for run, seed := range []string{"train.seed=1", "train.seed=2"} {
-		alone := t.TempDir()
-		one, err := Build(context.Background(), BuildTask{Spec: load(t, "quickstart", append(settings, seed)...), Dir: alone,
-			Library:     library,
-			SampleSteps: 3})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, losses := range m.Losses {
-			if losses[run] != one.Losses[i][0] {
-				t.Errorf("%s, step %d: loss %v, as a single run %v", seed, i+1, losses[run], one.Losses[i][0])
-			}
-		}
-		content, err := os.ReadFile(filepath.Join(alone, InitialFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		initial = append(initial, content...)
-	}
-	got, err := os.ReadFile(filepath.Join(dir, InitialFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, initial) || m.TrainStep.Runs != 2 || m.StepCheck.Bags != 4 {
-		t.Errorf("%d bytes of initial parameters, for a single run %d; %d runs, checked with %d bags", len(got), len(initial),
-			m.TrainStep.Runs, m.StepCheck.Bags)
-	}
-}
-
-// Images have no training step for several runs. The error says what to do.
-func TestStepOfSeveralRunsOnImages(t *testing.T) {
-	p, err := compile.Compile(load(t, "demipl-image"), compile.Signature{Instance: []int{1, 28, 28}, Classes: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := form(t, p)
-	f.runs = &onnx.Capacity{Bags: 1, Instances: 2, Runs: 1}
-	if _, _, err := f.write(t.TempDir(), contract.Step{}, ""); err == nil ||
-		!strings.HasPrefix(err.Error(), "demipl-image cannot be built for several runs, build it without --runs: ") {
-		t.Errorf("error %v", err)
-	} else {
-		t.Log(err)
 	}
 }
 

@@ -47,9 +47,6 @@ type GroupTrainer struct {
 	// MinGroup is the minimum number of trials for which a separate group on another core is
 	// faster.
 	MinGroup int
-	// Key returns different texts for trials that cannot share a group although they share a
-	// program. nil: all can.
-	Key func(*Trial) string
 	// MaxTrials returns the maximum number of trials like one in a group, if parallel groups
 	// train at a time. nil: each trial trains alone.
 	MaxTrials func(like *Trial, parallel int) int
@@ -105,9 +102,6 @@ func (g *GroupTrainer) gather(trials []*Trial, maxParallel, parallel int) (list 
 			bags[trial.Data] = trial.Data.HashOfInstances()
 		}
 		key := bags[trial.Data] + ProgramKey(trial.Program.Spec)
-		if g.Key != nil {
-			key += g.Key(trial)
-		}
 		if sharing[key] == nil {
 			keys = append(keys, key)
 		}

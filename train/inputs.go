@@ -17,9 +17,6 @@ import (
 type Inputs struct {
 	Floats map[string][]float32
 	BagOf  []int // -1: padding, in no bag
-	// MaskBytes has the dropout masks of the batch, without padding, if UseMaskBytes is set. Otherwise they are in Floats.
-	MaskBytes    map[string][]uint8
-	UseMaskBytes bool
 
 	padded map[string][]float32 // and scalars
 	scaled map[string][]float32 // masks
@@ -44,10 +41,6 @@ func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) {
 
 // masks sets the dropout masks.
 func (in *Inputs) masks(p *compile.Program, b *Batch, n, bags int) {
-	if in.UseMaskBytes {
-		in.MaskBytes = b.Masks
-		return
-	}
 	for i := range p.Masks {
 		m := &p.Masks[i]
 		to := in.scaled[m.Name]

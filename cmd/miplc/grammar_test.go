@@ -310,7 +310,7 @@ func (g grammar) command() []string {
 			g.number(), "--device="+g.one("cpu", "gpu"))...)
 	case 5:
 		args = append([]string{"build", g.specName(), "-o", g.one("built", "run", "images")},
-			g.some("--force", "--sample-steps="+g.number(), "--runs="+g.number())...)
+			g.some("--force", "--sample-steps="+g.number())...)
 	case 6:
 		args = append([]string{"predict", g.one("run", "run/model.onnx", "built/model.onnx", "noise.onnx", "spec.yaml"),
 			g.dataName()}, g.some("--bag="+g.number(), "--backend="+g.one("onnx-go", "onnxruntime", "tf"), "-o="+g.one("out.csv",

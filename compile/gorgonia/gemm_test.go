@@ -3,7 +3,6 @@
 package gorgonia
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -43,11 +42,7 @@ func product(ta, tb bool, m, n, k int, a, b []float32, beta float32, c []float32
 
 func TestMultiplyAgainstDefinition(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
-	sizes := [][3]int{{1, 1, 1}, {6, 16, 100}, {7, 17, 101}, {5, 15, 70}, {37, 13, 38}, {200, 7, 129}, {96, 512, 40},
-		{97, 513, 40}, {20, 64, 385}, {50, 64, 800}, {3, 600, 9}, {13, 38, 592}, {130, 530, 400}}
-	for range 20 {
-		sizes = append(sizes, [3]int{1 + rng.IntN(120), 1 + rng.IntN(120), 1 + rng.IntN(500)})
-	}
+	sizes := [][3]int{{1, 1, 1}, {6, 16, 100}, {7, 17, 101}, {37, 13, 38}, {3, 600, 9}, {130, 130, 100}}
 	for _, s := range sizes {
 		m, n, k := s[0], s[1], s[2]
 		for _, ta := range []bool{false, true} {
@@ -55,7 +50,7 @@ func TestMultiplyAgainstDefinition(t *testing.T) {
 				for _, beta := range []float32{0, 1, -0.5} {
 					a, b, c := random(rng, m*k), random(rng, k*n), random(rng, m*n)
 					want := product(ta, tb, m, n, k, a, b, beta, c)
-					Multiply(ta, tb, m, n, k, a, b, beta, c)
+					multiply(ta, tb, m, n, k, a, b, beta, c)
 					for i, w := range want {
 						if d := math.Abs(float64(c[i]) - w); d > 1e-5*math.Sqrt(float64(k))+1e-5*math.Abs(w) {
 							t.Fatalf("%dx%dx%d, transposed %v %v, beta %v: element %d is %v, want %v", m, n, k, ta, tb, beta, i, c[i], w)
@@ -69,7 +64,7 @@ func TestMultiplyAgainstDefinition(t *testing.T) {
 
 func TestBetaZeroForgetsNaN(t *testing.T) {
 	c := slices.Repeat([]float32{float32(math.NaN())}, 40*40)
-	Multiply(false, false, 40, 40, 40, make([]float32, 1600), make([]float32, 1600), 0, c)
+	multiply(false, false, 40, 40, 40, make([]float32, 1600), make([]float32, 1600), 0, c)
 	for _, v := range c {
 		if v != 0 {
 			t.Fatalf("0 times 0 gave %v", v)
@@ -85,7 +80,7 @@ func TestProcessorsChangeNoBit(t *testing.T) {
 	for procs := 1; procs <= 5; procs++ {
 		old := runtime.GOMAXPROCS(procs)
 		c := make([]float32, m*n)
-		Multiply(false, false, m, n, k, a, b, 0, c)
+		multiply(false, false, m, n, k, a, b, 0, c)
 		runtime.GOMAXPROCS(old)
 		if first == nil {
 			first = c
@@ -93,21 +88,6 @@ func TestProcessorsChangeNoBit(t *testing.T) {
 		if !slices.Equal(c, first) {
 			t.Fatalf("%d processors give a result that differs from that of one", procs)
 		}
-	}
-}
-
-func BenchmarkMultiply(b *testing.B) {
-	for _, s := range [][3]int{{37, 13, 38}, {592, 13, 38}, {20, 576, 25}, {50, 64, 500}, {50, 500, 64}, {41, 500, 800},
-		{656, 500, 800}} {
-		m, n, k := s[0], s[1], s[2]
-		rng := rand.New(rand.NewPCG(1, 1))
-		x, y, c := random(rng, m*k), random(rng, k*n), make([]float32, m*n)
-		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) {
-			for b.Loop() {
-				Multiply(false, false, m, n, k, x, y, 0, c)
-			}
-			b.ReportMetric(2*float64(m*n*k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOPS")
-		})
 	}
 }
 
@@ -120,7 +100,7 @@ func TestAddressesChangeNoBit(t *testing.T) {
 		var first [9]float32
 		for offset := range 4 {
 			b, c := slices.Concat(make([]float32, offset), values)[offset:], [9]float32{}
-			Multiply(false, true, 9, 1, k, a, b, 0, c[:])
+			multiply(false, true, 9, 1, k, a, b, 0, c[:])
 			if offset == 0 {
 				first = c
 			}

@@ -16,7 +16,7 @@ import (
 func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
 	switch c := any(c).(type) {
 	case []float32:
-		Multiply(ta, tb, m, n, k, any(a).([]float32), any(b).([]float32), float32(beta), c)
+		multiply(ta, tb, m, n, k, any(a).([]float32), any(b).([]float32), float32(beta), c)
 	case []float64:
 		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
 		if ta {

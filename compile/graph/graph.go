@@ -127,20 +127,6 @@ func (g *Graph) Live() []bool {
 	return live
 }
 
-// uses returns the number of inputs and outputs that read each node, by ID.
-func uses(g *Graph) []int {
-	counts := make([]int, len(g.Nodes))
-	for _, n := range g.Nodes {
-		for _, x := range n.In {
-			counts[x.ID]++
-		}
-	}
-	for _, o := range g.Outputs {
-		counts[o.Node.ID]++
-	}
-	return counts
-}
-
 // Builder appends nodes to a graph. It keeps the first error: later calls return a
 // placeholder node, and Graph returns the error.
 type Builder struct {

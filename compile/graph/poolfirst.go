@@ -73,7 +73,10 @@ func reluDropout(scales map[string]float32) rule {
 
 // product finds the product of two nodes.
 func (b *Builder) product(x, y *Node) *Node {
-	return b.find(func(m *Node) bool {
-		return m.Op == OpMul && (m.In[0] == x && m.In[1] == y || m.In[0] == y && m.In[1] == x)
-	})
+	for _, m := range b.g.Nodes {
+		if m.Op == OpMul && (m.In[0] == x && m.In[1] == y || m.In[0] == y && m.In[1] == x) {
+			return m
+		}
+	}
+	return nil
 }

@@ -3,8 +3,6 @@
 package onnx
 
 import (
-	"slices"
-
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -22,9 +20,6 @@ func lowerFill(e *emitter, n *graph.Node, in []string) string {
 	v := float32(n.Attrs.Value)
 	if n.Shape.Static() {
 		return e.filled(v, dims(n.Shape)...)
-	}
-	if e.device {
-		return e.stretched(e.scalar(v), n.Shape)
 	}
 	return e.constantOfShape(v, e.shapeVector(n.Shape))
 }
@@ -52,47 +47,9 @@ func comparison(op string) lowering {
 	return func(e *emitter, n *graph.Node, in []string) string { return e.toFloat(e.op(op, nil, in[0], in[1])) }
 }
 
-// toFloat converts booleans to 0 and 1, and bytes to numbers.
+// toFloat converts booleans to 0 and 1.
 func (e *emitter) toFloat(v string) string {
 	return e.op("Cast", attrs(onnxpb.IntAttr("to", int64(onnxpb.TensorProto_FLOAT))), v)
-}
-
-// lowerSign avoids Sign on devices, where some providers lack it.
-func lowerSign(e *emitter, n *graph.Node, in []string) string {
-	if !e.device {
-		return e.op("Sign", nil, in[0])
-	}
-	zero := e.scalar(0)
-	return e.op("Sub", nil, e.toFloat(e.op("Greater", nil, in[0], zero)), e.toFloat(e.op("Greater", nil, zero, in[0])))
-}
-
-// stretched repeats a value to a shape without a vector of that shape, which would be computed on
-// the CPU: it multiplies with ones.
-func (e *emitter) stretched(v string, s graph.Shape) string {
-	fixed := dims(s)
-	for i, d := range s {
-		if d == graph.N {
-			fixed[i] = 1
-		} else if d == graph.B {
-			fixed[i] = int64(e.bags)
-		}
-	}
-	v = e.op("Expand", nil, v, e.ints(fixed...))
-	for i, d := range s {
-		if d == graph.N {
-			along := slices.Repeat([]int64{1}, len(s))
-			along[i] = -1
-			v = e.op("Mul", nil, v, e.op("Reshape", nil, e.onesOfInstances(), e.ints(along...)))
-		}
-	}
-	return v
-}
-
-// onesOfInstances returns N ones.
-func (e *emitter) onesOfInstances() string {
-	return e.once("ones of instances", func() string {
-		return e.op("Expand", nil, e.scalar(1), e.extent(graph.N))
-	})
 }
 
 // shapeVector returns a shape as an int64 vector; symbols are measured on the inputs at run time.
@@ -117,16 +74,10 @@ func (e *emitter) shapeVector(s graph.Shape) string {
 // extent returns N or B as an int64 vector of one element. It is measured on an input with that
 // leading axis, or, for B, as the largest bag_of plus one.
 func (e *emitter) extent(d graph.Dim) string {
-	if e.device && d == graph.B {
-		return e.ints(int64(e.bags))
-	}
 	return e.once("extent"+d.String(), func() string {
 		var bagOf string
 		for _, in := range e.src.ByOp(graph.OpInput) {
 			if len(in.Shape) > 0 && in.Shape[0] == d {
-				if e.device {
-					return e.op("Shape", attrs(onnxpb.IntAttr("start", 0), onnxpb.IntAttr("end", 1)), e.values[in])
-				}
 				return e.op("Gather", nil, e.op("Shape", nil, e.values[in]), e.ints(0))
 			}
 			if in.Type == graph.Int {

@@ -18,52 +18,33 @@ type emitter struct {
 	out       *onnxpb.GraphProto
 	opset     int64
 	portable  bool // use only what onnx-go computes correctly
-	device    bool // use only what GPU providers compute
-	bags      int  // of a batch, if device
-	oneThread bool // see Dialect
 	instances string
 	params    map[string][]float32
 
-	scales map[*graph.Node]float32 // of masks in bytes
-
-	plane  map[*graph.Node]string // images as planes; nil if they are stored as usual
-	pooled map[string]*windows    // max-poolings on planes
-	cuts   map[cut]map[int]string // values that Split nodes divide, by the start of the part; nil: Slice nodes
-	live   []bool                 // of src, see graph.Graph.Live; nil if it is not known yet
+	cuts map[cut]map[int]string // values that Split nodes divide, by the start of the part; nil: Slice nodes
+	live []bool                 // of src, see graph.Graph.Live; nil if it is not known yet
 
 	base   string                 // prefix of the names of helper values: the name of the node being lowered
 	values map[*graph.Node]string // ONNX value of each lowered node
-	shapes map[string]graph.Shape // of ONNX values; nil if they are not listed
+	shapes map[string]graph.Shape // of ONNX values
 	taken  map[string]bool        // names in use
 	memo   map[string]string      // constants and shared helpers by key
 }
 
 func newEmitter(g *graph.Graph, opt Dialect) *emitter {
 	e := &emitter{
-		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Kind == ForOnnxGo,
-		device: opt.Kind == ForDevices, bags: opt.Bags, oneThread: opt.OneThread,
+		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		instances: opt.Instances, params: opt.Params,
-		scales: map[*graph.Node]float32{}, values: map[*graph.Node]string{}, taken: map[string]bool{},
+		values: map[*graph.Node]string{}, shapes: map[string]graph.Shape{}, taken: map[string]bool{},
 		memo: map[string]string{}, cuts: map[cut]map[int]string{},
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()
 	}
-	for _, n := range g.ByOp(graph.OpInput) {
-		if scale, ok := opt.Masks[n.Name]; ok {
-			e.scales[n] = scale
-		}
-	}
 	for _, n := range g.Nodes {
 		if n.Op.IsLeaf() {
 			e.reserve(n.Name)
 		}
-	}
-	if opt.Kind == ForFile || opt.Kind == ForOnnxGo {
-		e.shapes = map[string]graph.Shape{}
-	}
-	if opt.Kind == ForImages || opt.Kind == ForDevices {
-		e.plane, e.pooled = map[*graph.Node]string{}, map[string]*windows{}
 	}
 	return e
 }
@@ -102,7 +83,7 @@ func padded(s graph.Shape, axes int) graph.Shape {
 
 // shaped records the shape of a value and returns the value.
 func (e *emitter) shaped(v string, s graph.Shape) string {
-	if e.shapes != nil && v != "" {
+	if v != "" {
 		e.shapes[v] = s
 	}
 	return v
@@ -127,24 +108,6 @@ func (e *emitter) isOutput() map[string]bool {
 		names[o.GetName()] = true
 	}
 	return names
-}
-
-// dropUnused removes nodes that no output needs, such as a Transpose or a product that another node
-// replaced, and their constants.
-func (e *emitter) dropUnused() {
-	used := e.isOutput()
-	var kept []*onnxpb.NodeProto
-	for _, n := range slices.Backward(e.out.Node) {
-		if slices.ContainsFunc(n.Output, func(v string) bool { return used[v] }) {
-			kept = append(kept, n)
-			for _, v := range n.Reads() {
-				used[v] = true
-			}
-		}
-	}
-	slices.Reverse(kept)
-	e.out.Node = kept
-	e.out.DropUnused()
 }
 
 // op appends a node with one output and returns that value.
@@ -256,23 +219,4 @@ func attrKeep(keep bool) *onnxpb.AttributeProto {
 		return onnxpb.IntAttr("keepdims", 1)
 	}
 	return onnxpb.IntAttr("keepdims", 0)
-}
-
-// operand returns the value of x as n reads it. Masks in bytes are converted to float32, 0 or scale, for each reader,
-// except for a Transpose, whose result is a mask in bytes again.
-//
-// Without Reshape, onnxruntime would transpose the numbers instead of the bytes. It would also keep the memory of the
-// numbers for a later value of the same shape, often from the forward pass to the gradient. After Reshape, it does not
-// know the number of instances, and releases the memory at once.
-func (e *emitter) operand(n, x *graph.Node) string {
-	v := e.value(x)
-	scale, ok := e.scales[x]
-	switch {
-	case !ok:
-		return v
-	case n.Op == graph.OpTranspose:
-		e.scales[n] = scale
-		return v
-	}
-	return e.op("Mul", nil, e.toFloat(e.reshape(v, x.Shape)), e.scalar(scale))
 }

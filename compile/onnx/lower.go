@@ -1,9 +1,8 @@
 // Package onnx lowers graphs to ONNX.
 //
-// The table in this file has one row per op with three lowerings. The full one is for onnxruntime.
+// The table in this file has one row per op with two lowerings. The full one is for onnxruntime.
 // The portable one uses only what onnx-go computes correctly, which is much less. If it is missing
-// or does not support the shapes of a node, the file runs only on onnxruntime. The third one computes
-// many runs at once, see LowerRuns.
+// or does not support the shapes of a node, the file runs only on onnxruntime.
 package onnx
 
 import (
@@ -23,8 +22,7 @@ type lowering = graph.Func[*emitter, string]
 // lowerings are the forms of one op.
 type lowerings struct {
 	full     lowering
-	portable lowering     // nil: onnx-go cannot compute the op
-	runs     runsLowering // nil: trainings with the op run one at a time
+	portable lowering // nil: onnx-go cannot compute the op
 }
 
 // table has one row per op. It is filled by init because the lowerings refer to it.
@@ -32,62 +30,62 @@ var table map[graph.Op]lowerings
 
 func init() {
 	table = map[graph.Op]lowerings{
-		graph.OpInput: {leaf, leaf, runsLeaf},
-		graph.OpParam: {leaf, leaf, runsLeaf},
-		graph.OpConst: {lowerConst, lowerConst, runsConst},
-		graph.OpFill:  {lowerFill, portableFill, runsFill},
+		graph.OpInput: {leaf, leaf},
+		graph.OpParam: {leaf, leaf},
+		graph.OpConst: {lowerConst, lowerConst},
+		graph.OpFill:  {lowerFill, portableFill},
 
-		graph.OpNeg:      {unary("Neg"), unary("Neg"), runsElementwise},
-		graph.OpExp:      {unary("Exp"), unary("Exp"), runsElementwise},
-		graph.OpLog:      {unary("Log"), unary("Log"), runsUneven("Log")},
-		graph.OpSqrt:     {unary("Sqrt"), unary("Sqrt"), runsElementwise},
-		graph.OpAbs:      {unary("Abs"), unary("Abs"), runsElementwise},
-		graph.OpSign:     {lowerSign, lowerSign, runsElementwise},
-		graph.OpTanh:     {unary("Tanh"), unary("Tanh"), runsElementwise},
-		graph.OpSigmoid:  {unary("Sigmoid"), unary("Sigmoid"), runsElementwise},
-		graph.OpSoftplus: {unary("Softplus"), unary("Softplus"), runsUneven("Softplus")},
-		graph.OpRelu:     {unary("Relu"), unary("Relu"), runsElementwise},
-		graph.OpErf:      {unary("Erf"), portableErf, runsElementwise},
-		graph.OpClamp:    {lowerClamp, lowerClamp, runsElementwise},
-		graph.OpStopGrad: {same, same, runsElementwise},
+		graph.OpNeg:      {unary("Neg"), unary("Neg")},
+		graph.OpExp:      {unary("Exp"), unary("Exp")},
+		graph.OpLog:      {unary("Log"), unary("Log")},
+		graph.OpSqrt:     {unary("Sqrt"), unary("Sqrt")},
+		graph.OpAbs:      {unary("Abs"), unary("Abs")},
+		graph.OpSign:     {unary("Sign"), unary("Sign")},
+		graph.OpTanh:     {unary("Tanh"), unary("Tanh")},
+		graph.OpSigmoid:  {unary("Sigmoid"), unary("Sigmoid")},
+		graph.OpSoftplus: {unary("Softplus"), unary("Softplus")},
+		graph.OpRelu:     {unary("Relu"), unary("Relu")},
+		graph.OpErf:      {unary("Erf"), portableErf},
+		graph.OpClamp:    {lowerClamp, lowerClamp},
+		graph.OpStopGrad: {same, same},
 
-		graph.OpAdd:            {binary("Add"), portableBinary("Add"), runsElementwise},
-		graph.OpSub:            {binary("Sub"), portableBinary("Sub"), runsElementwise},
-		graph.OpMul:            {binary("Mul"), portableBinary("Mul"), runsElementwise},
-		graph.OpDiv:            {binary("Div"), portableBinary("Div"), runsElementwise},
-		graph.OpMaximum:        {binary("Max"), portableBinary("Max"), runsElementwise},
-		graph.OpMinimum:        {binary("Min"), portableBinary("Min"), runsElementwise},
-		graph.OpGreater:        {comparison("Greater"), portableGreater, runsElementwise},
-		graph.OpGreaterOrEqual: {comparison("GreaterOrEqual"), portableGreaterOrEqual, runsElementwise},
+		graph.OpAdd:            {binary("Add"), portableBinary("Add")},
+		graph.OpSub:            {binary("Sub"), portableBinary("Sub")},
+		graph.OpMul:            {binary("Mul"), portableBinary("Mul")},
+		graph.OpDiv:            {binary("Div"), portableBinary("Div")},
+		graph.OpMaximum:        {binary("Max"), portableBinary("Max")},
+		graph.OpMinimum:        {binary("Min"), portableBinary("Min")},
+		graph.OpGreater:        {comparison("Greater"), portableGreater},
+		graph.OpGreaterOrEqual: {comparison("GreaterOrEqual"), portableGreaterOrEqual},
 
-		graph.OpMatMul:     {lowerMatMul, binary("MatMul"), runsMatMul},
-		graph.OpTranspose:  {lowerTranspose, portableTranspose, runsTranspose},
-		graph.OpReshape:    {lowerReshape, portableReshape, runsReshape},
-		graph.OpExpand:     {lowerExpand, portableExpand, runsExpand},
-		graph.OpSum:        {lowerSum, portableSum, runsSum},
-		graph.OpMax:        {lowerMax, portableMax, runsMax},
-		graph.OpMaxMask:    {lowerMaxMask, nil, runsMaxMask},
-		graph.OpConcat:     {lowerConcat, portableConcat, runsConcat},
-		graph.OpSlice:      {lowerSlice, portableSlice, runsSlice},
-		graph.OpPad:        {lowerPad, portablePad, runsPad},
-		graph.OpSoftmax:    {lowerSoftmax, portableSoftmax, runsSoftmax((*emitter).softmax)},
-		graph.OpLogSoftmax: {lowerLogSoftmax, portableLogSoftmax, runsSoftmax((*emitter).logSoftmax)},
+		graph.OpMatMul:     {binary("MatMul"), binary("MatMul")},
+		graph.OpTranspose:  {lowerTranspose, portableTranspose},
+		graph.OpReshape:    {lowerReshape, portableReshape},
+		graph.OpExpand:     {lowerExpand, portableExpand},
+		graph.OpSum:        {lowerSum, portableSum},
+		graph.OpMax:        {lowerMax, portableMax},
+		graph.OpMaxMask:    {lowerMaxMask, nil},
+		graph.OpConcat:     {lowerConcat, portableConcat},
+		graph.OpSlice:      {lowerSlice, portableSlice},
+		graph.OpPad:        {lowerPad, portablePad},
+		graph.OpSoftmax:    {lowerSoftmax, portableSoftmax},
+		graph.OpLogSoftmax: {lowerLogSoftmax, portableLogSoftmax},
 
-		graph.OpSegmentSum:           {lowerSegmentSum, nil, runsSegmentSum},
-		graph.OpSegmentMax:           {lowerSegmentMax, nil, runsSegmentMax},
-		graph.OpSegmentMaxMask:       {lowerSegmentMaxMask, nil, runsSegmentMaxMask},
-		graph.OpSegmentSoftmax:       {lowerSegmentSoftmax, nil, runsSegmentSoftmax},
-		graph.OpSegmentGather:        {lowerSegmentGather, nil, runsSegmentGather},
-		graph.OpSegmentAttention:     {lowerAttention, nil, runsSegmentAttention},
-		graph.OpSegmentAttentionGrad: {lowerAttentionGrad, nil, runsSegmentAttentionGrad},
-		graph.OpAttention:            {lowerAttention, lowerAttention, runsSegmentAttention},
-		graph.OpAttentionGrad:        {lowerAttentionGrad, nil, runsSegmentAttentionGrad},
+		graph.OpSegmentSum:           {lowerSegmentSum, nil},
+		graph.OpSegmentMax:           {lowerSegmentMax, nil},
+		graph.OpSegmentMaxMask:       {lowerSegmentMaxMask, nil},
+		graph.OpSegmentSoftmax:       {lowerSegmentSoftmax, nil},
+		graph.OpSegmentGather:        {lowerSegmentGather, nil},
+		graph.OpSegmentAttention:     {lowerAttention, nil},
+		graph.OpSegmentAttentionGrad: {lowerAttentionGrad, nil},
+		graph.OpAttention:            {lowerAttention, lowerAttention},
+		graph.OpAttentionGrad:        {lowerAttentionGrad, nil},
 
-		graph.OpConv2D:           {lowerConv2D, portableConv2D, nil},
-		graph.OpConv2DGradInput:  {lowerConv2DGradInput, nil, nil},
-		graph.OpConv2DGradWeight: {lowerConv2DGradWeight, nil, nil},
-		graph.OpMaxPool2D:        {lowerMaxPool2D, lowerMaxPool2D, nil},
-		graph.OpMaxPool2DGrad:    {lowerMaxPool2DGrad, nil, nil},
+		graph.OpConv2D:           {lowerConv2D, portableConv2D},
+		graph.OpConv2DGradInput:  {lowerConv2DGradInput, nil},
+		graph.OpConv2DGradWeight: {lowerConv2DGradWeight, nil},
+		graph.OpMaxPool2D:        {lowerMaxPool2D, lowerMaxPool2D},
+		graph.OpMaxPool2DGrad:    {lowerMaxPool2DGrad, nil},
 	}
 }
 
@@ -105,43 +103,16 @@ func refuse(format string, args ...any) string {
 	return ""
 }
 
-// Kind is a dialect of ONNX.
-type Kind uint8
-
-// The dialects that Lower writes. LowerRuns writes another one.
-const (
-	// ForCPU is for onnxruntime on a CPU.
-	ForCPU Kind = iota
-	// ForFile is ForCPU with the shapes of the values of graph nodes, for those who read a model file.
-	ForFile
-	// ForOnnxGo uses only what onnx-go computes correctly after package onnxpb has replaced some standard ops. Values
-	// with fewer than two axes, including inputs and outputs, then get axes of size 1 at the left, and shapes are
-	// listed. If a graph cannot be lowered this way, the error is a *NotPortable.
-	ForOnnxGo
-	// ForImages stores images as [channel, height, width, N] inside the graph and computes convolutions as matrix
-	// products. This is faster for training steps on a CPU, where weights change, but needs more memory.
-	ForImages
-	// ForDevices has only ops that GPU providers compute, so that no value is copied to the CPU within a run, and
-	// images as ForImages. It is for batches of exactly Dialect.Bags bags, and bag_of is int32.
-	ForDevices
-)
-
 // Dialect says which form of ONNX Lower writes.
 type Dialect struct {
-	Kind Kind
+	// Portable uses only what onnx-go computes correctly after package onnxpb has replaced some standard ops. Values
+	// with fewer than two axes, including inputs and outputs, then get axes of size 1 at the left. If a graph cannot be
+	// lowered this way, the error is a *NotPortable.
+	Portable bool
 	// Opset is the newest opset that the model may use, onnxpb.MinOpset to onnxpb.MaxOpset. The
 	// model declares the oldest one that has all of its nodes, so that as many runtimes as possible
 	// load it.
 	Opset int
-	// Bags is the number of bags of a batch ForDevices.
-	Bags int
-	// OneThread writes a form for CPUs that onnxruntime may run only with one thread per operation: several
-	// threads would add to the row of a bag at the same time. It needs opset 18.
-	OneThread bool
-	// Masks names the inputs that contain bytes, 0 or 1, with the number that replaces 1. Each node that reads such
-	// an input converts it to numbers again, because keeping the numbers would need more memory. Only ForCPU
-	// supports masks.
-	Masks map[string]float32
 	// Params become initializers. Parameters without a value become inputs.
 	Params map[string][]float32
 	// Instances is the name of the symbolic size N; "N" if empty.
@@ -199,9 +170,6 @@ func Lower(g *graph.Graph, opt Dialect) (m *onnxpb.ModelProto, err error) {
 	if e.portable {
 		e.out.DropUnused() // parameters that are used only in another shape
 	}
-	if e.device {
-		e.dropUnused()
-	}
 	e.describe()
 	return e.model()
 }
@@ -236,12 +204,9 @@ func (e *emitter) lower() {
 
 func (e *emitter) node(n *graph.Node) {
 	e.base = e.label(n)
-	if e.plane != nil && e.onPlanes(n) {
-		return
-	}
 	in := make([]string, len(n.In))
 	for i, x := range n.In {
-		in[i] = e.operand(n, x)
+		in[i] = e.values[x]
 	}
 	before := len(e.out.Node)
 	e.values[n] = e.shaped(e.rename(e.lowering(n.Op).Lower(e, n, in), before), e.shapeOf(n))
@@ -292,12 +257,6 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 	elem := onnxpb.TensorProto_FLOAT
 	if n.Type == graph.Int {
 		elem = onnxpb.TensorProto_INT64
-		if e.device {
-			elem = onnxpb.TensorProto_INT32
-		}
-	}
-	if _, ok := e.scales[n]; ok {
-		elem = onnxpb.TensorProto_UINT8
 	}
 	data, given := e.params[n.Name]
 	if n.Op == graph.OpInput || !given {
@@ -347,7 +306,7 @@ func (e *emitter) nameResults() {
 
 // formed converts the value of a result to its form.
 func (e *emitter) formed(r Output) string {
-	v := e.value(r.Node)
+	v := e.values[r.Node]
 	switch r.Form {
 	case Plain:
 		return v

@@ -1,4 +1,4 @@
-// The portable form of DEMIPL, and factors that are transposed.
+// The portable form of DEMIPL.
 
 package onnx_test
 
@@ -68,7 +68,7 @@ func TestPortableDEMIPL(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := demipl(c.images)
 			params, values := enginetest.Drawn(g, 7, map[string]float64{"W": c.w})
-			m, err := onnx.Lower(g, onnx.Dialect{Kind: onnx.ForOnnxGo, Opset: 17, Params: params})
+			m, err := onnx.Lower(g, onnx.Dialect{Portable: true, Opset: 17, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,47 +90,5 @@ func TestPortableDEMIPL(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// On a device, a product reads a transposed factor itself. A Transpose that something else reads stays.
-func TestTransposedFactors(t *testing.T) {
-	b := graph.NewBuilder("factors")
-	x, y := b.Input("x", graph.Float, graph.Shape{graph.N, 5}), b.Input("y", graph.Float, graph.Shape{graph.N, 3})
-	turned := b.Transpose(y, 1, 0)
-	b.Output("gradient", b.MatMul(b.Transpose(x, 1, 0), y))
-	b.Output("scores", b.MatMul(turned, x))
-	b.Output("turned", b.Neg(turned))
-	g, err := b.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := onnx.Lower(g, onnx.Dialect{Kind: onnx.ForDevices, Opset: 17, Bags: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]int{}
-	for _, n := range m.Graph.Node {
-		counts[n.OpType]++
-	}
-	if counts["Gemm"] != 2 || counts["MatMul"] != 0 || counts["Transpose"] != 1 {
-		t.Errorf("expected two Gemm and one Transpose: %v", counts)
-	}
-	feed := map[string]*graph.Tensor{}
-	for i, in := range []*graph.Node{x, y} {
-		feed[in.Name] = graph.NewTensor(in.Shape.Concrete(4, 1), make([]float64, 4*in.Shape[1])...)
-		for j := range feed[in.Name].Data {
-			feed[in.Name].Data[j] = float64((7*j+i)%5) - 2
-		}
-	}
-	want, err := graph.Eval(g, graph.Env{N: 4, B: 1, Values: feed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := enginetest.RunForm(t, m, feed)
-	for _, o := range g.Outputs {
-		if err := enginetest.Near(o.Name, got[o.Name], want[o.Name], 0); err != nil {
-			t.Error(err)
-		}
 	}
 }

@@ -3,7 +3,6 @@
 package onnx
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
@@ -14,47 +13,6 @@ import (
 
 func lowerTranspose(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Transpose", attrs(onnxpb.IntsAttr("perm", n.Attrs.Perm...)), in[0])
-}
-
-// lowerMatMul leaves a product with a bias to onnxruntime, which makes one operation of both.
-func lowerMatMul(e *emitter, n *graph.Node, in []string) string {
-	withBias := slices.ContainsFunc(e.src.ByOp(graph.OpAdd), func(sum *graph.Node) bool {
-		return sum.In[0] == n && !sum.In[1].Shape.Equal(n.Shape) || sum.In[1] == n && !sum.In[0].Shape.Equal(n.Shape)
-	})
-	if withBias || len(n.In[0].Shape) != 2 || len(n.In[1].Shape) != 2 {
-		return e.op("MatMul", nil, in[0], in[1])
-	}
-	return e.product(in[0], in[1])
-}
-
-// product multiplies two matrices. On a device, it lets Gemm transpose the factors, because there a
-// Transpose is a separate operation. On a CPU, onnxruntime fuses it with the product.
-func (e *emitter) product(a, b string) string {
-	if e.device {
-		x, y := e.untransposed(a), e.untransposed(b)
-		if x != "" || y != "" {
-			var turns []*onnxpb.AttributeProto
-			if x != "" {
-				turns = append(turns, onnxpb.IntAttr("transA", 1))
-			}
-			if y != "" {
-				turns = append(turns, onnxpb.IntAttr("transB", 1))
-			}
-			return e.op("Gemm", turns, cmp.Or(x, a), cmp.Or(y, b))
-		}
-	}
-	return e.op("MatMul", nil, a, b)
-}
-
-// untransposed returns the matrix of which the matrix v is the transpose, "" if v is not the result of
-// a Transpose.
-func (e *emitter) untransposed(v string) string {
-	for _, n := range e.out.Node {
-		if n.OpType == "Transpose" && n.Output[0] == v {
-			return n.Input[0]
-		}
-	}
-	return ""
 }
 
 func lowerReshape(e *emitter, n *graph.Node, in []string) string { return e.reshape(in[0], n.Shape) }
@@ -77,9 +35,6 @@ func (e *emitter) reshape(v string, to graph.Shape) string {
 }
 
 func lowerExpand(e *emitter, n *graph.Node, in []string) string {
-	if e.device {
-		return e.stretched(in[0], n.Shape)
-	}
 	return e.op("Expand", nil, in[0], e.shapeVector(n.Shape))
 }
 
@@ -108,16 +63,13 @@ func (e *emitter) reduceMax(v string, keepAxes bool, axes ...int64) string {
 }
 
 func lowerMaxMask(e *emitter, n *graph.Node, in []string) string {
-	return e.maxMask(in[0], n.Shape, n.Attrs.Axes, 0)
+	return e.maxMask(in[0], n.Shape, n.Attrs.Axes)
 }
 
-// maxMask marks the first maximum along some axes of a value of shape s, after lead leading axes
-// that are not in s. The first maximum is the one with the largest negated index.
-func (e *emitter) maxMask(v string, s graph.Shape, axes []int, lead int) string {
-	along := make([]int64, len(axes))
-	for i, a := range axes {
-		along[i] = int64(a + lead)
-	}
+// maxMask marks the first maximum along some axes of a value of shape s. The first maximum is the one with the largest
+// negated index.
+func (e *emitter) maxMask(v string, s graph.Shape, axes []int) string {
+	along := ndarray.Convert[int64](axes)
 	isMax := v
 	if len(axes) > 0 {
 		isMax = e.reduceMax(v, true, along...)
@@ -138,8 +90,8 @@ func (e *emitter) negatedIndex(s graph.Shape, axes []int) string {
 		shape := slices.Repeat([]int64{1}, len(s))
 		var index string
 		switch d := s[a]; {
-		case d >= 0 || e.device && d == graph.B:
-			shape[a] = int64(s.Concrete(0, e.bags)[a])
+		case d >= 0:
+			shape[a] = int64(d)
 			numbers := make([]float32, shape[a])
 			for j := range numbers {
 				numbers[j] = -float32(j * step)
@@ -167,7 +119,7 @@ func (e *emitter) concat(axis int, in []string) string {
 }
 
 func lowerSlice(e *emitter, n *graph.Node, in []string) string {
-	return e.slice(n, in[0], n.Attrs.Axis)
+	return e.slice(n, in[0])
 }
 
 func lowerPad(e *emitter, n *graph.Node, in []string) string {
@@ -177,27 +129,13 @@ func lowerPad(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Pad", nil, in[0], e.ints(pads...))
 }
 
-// lowerLogSoftmax computes it from other ops on devices, where some providers lack it.
-func lowerLogSoftmax(e *emitter, n *graph.Node, in []string) string { return e.logSoftmax(in[0]) }
-
-func (e *emitter) logSoftmax(v string) string {
-	if !e.device {
-		return e.op("LogSoftmax", attrs(onnxpb.IntAttr("axis", -1)), v)
-	}
-	low := e.op("Sub", nil, v, e.reduceMax(v, true, -1))
-	sum := e.op("ReduceSum", attrs(attrKeep(true)), e.op("Exp", nil, low), e.ints(-1))
-	return e.op("Sub", nil, low, e.op("Log", nil, sum))
+func lowerLogSoftmax(e *emitter, n *graph.Node, in []string) string {
+	return e.op("LogSoftmax", attrs(onnxpb.IntAttr("axis", -1)), in[0])
 }
 
-func lowerSoftmax(e *emitter, n *graph.Node, in []string) string { return e.softmax(in[0]) }
-
-func (e *emitter) softmax(v string) string {
-	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", -1)), v)
+func lowerSoftmax(e *emitter, n *graph.Node, in []string) string {
+	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", -1)), in[0])
 }
-
-// maxSplit is the maximum number of outputs of a Split node, so that it needs no more than the
-// eight buffers that every WebGPU device binds at a time.
-const maxSplit = 7
 
 // cut is a value that slices divide along an axis.
 type cut struct {
@@ -205,17 +143,17 @@ type cut struct {
 	axis int
 }
 
-// slice returns a slice, of which in is the input, along an axis of the ONNX value. If the slices of
-// that input cover it from start to end in sequence, Split nodes make them all when the first is
-// lowered.
-func (e *emitter) slice(n *graph.Node, in string, axis int) string {
+// slice returns a slice, of which in is the input. If the slices of that input cover it from start to end in sequence,
+// a Split node makes them all when the first is lowered.
+func (e *emitter) slice(n *graph.Node, in string) string {
 	a := &n.Attrs
+	axis := int64(a.Axis)
 	key := cut{n.In[0], a.Axis}
 	parts, known := e.cuts[key]
 	if !known {
 		if starts, sizes := e.partition(key); len(sizes) > 1 {
 			parts = map[int]string{}
-			for i, name := range e.divide(in, sizes, attrs(onnxpb.IntAttr("axis", int64(axis)))) {
+			for i, name := range e.ops("Split", len(sizes), attrs(onnxpb.IntAttr("axis", axis)), in, e.ints(sizes...)) {
 				parts[starts[i]] = name
 			}
 		}
@@ -224,7 +162,7 @@ func (e *emitter) slice(n *graph.Node, in string, axis int) string {
 	if parts != nil {
 		return parts[a.Start]
 	}
-	return e.op("Slice", nil, in, e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(axis)))
+	return e.op("Slice", nil, in, e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(axis))
 }
 
 // partition returns the starts and sizes of the slices of a value along an axis in sequence, or nothing
@@ -251,24 +189,4 @@ func (e *emitter) partition(c cut) (starts []int, sizes []int64) {
 		return nil, nil
 	}
 	return starts, sizes
-}
-
-// divide divides a value: on a CPU in one Split node, on a device in nodes of at most maxSplit outputs, of
-// which the last one is what remains.
-func (e *emitter) divide(v string, sizes []int64, attributes []*onnxpb.AttributeProto) (names []string) {
-	for len(sizes) > 1 {
-		own := sizes
-		if e.device && len(sizes) > maxSplit {
-			own = slices.Clone(sizes[:maxSplit])
-			for _, s := range sizes[maxSplit:] {
-				own[maxSplit-1] += s
-			}
-		}
-		parts := e.ops("Split", len(own), attributes, v, e.ints(own...))
-		if len(own) == len(sizes) {
-			return append(names, parts...)
-		}
-		names, v, sizes = append(names, parts[:maxSplit-1]...), parts[maxSplit-1], sizes[maxSplit-1:]
-	}
-	return append(names, v)
 }

@@ -66,52 +66,24 @@ func TestOpsOnORT(t *testing.T) {
 		}
 		renamed(c.Graph)
 		tried[c.Op] = true
-		for _, form := range []struct {
-			kind      onnx.Kind
-			opset     int
-			oneThread bool
-		}{{opset: 17}, {opset: 18}, {opset: 22}, {onnx.ForImages, 18, false}, {onnx.ForCPU, 18, true},
-			{onnx.ForDevices, 17, false}} {
-			t.Run(fmt.Sprintf("%s/%+v", c.Name, form), func(t *testing.T) {
+		for _, opset := range []int{17, 18, 22} {
+			t.Run(fmt.Sprintf("%s/opset %d", c.Name, opset), func(t *testing.T) {
 				env := rounded(c.Env)
 				want, err := graph.Eval(c.Graph, env)
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := onnx.Lower(c.Graph, onnx.Dialect{Kind: form.kind, Opset: form.opset, Bags: env.B,
-					OneThread: form.oneThread, Params: paramsOf(c.Graph, env)})
+				m, err := onnx.Lower(c.Graph, onnx.Dialect{Opset: opset, Params: paramsOf(c.Graph, env)})
 				if err != nil {
 					t.Fatal(err)
 				}
-				run := enginetest.RunORT
-				if form.kind == onnx.ForDevices && len(m.Graph.Input) > 0 {
-					widenInputs(m)
-				}
-				if form.kind == onnx.ForDevices || form.oneThread {
-					run = enginetest.RunForm
-				}
-				compare(t, "onnxruntime", c.Graph, run(t, m, feedOf(m, env)), want)
+				compare(t, "onnxruntime", c.Graph, enginetest.RunORT(t, m, feedOf(m, env)), want)
 			})
 		}
 	}
 	for _, op := range graph.AllOps() {
 		if !tried[op] && op != graph.OpInput && op != graph.OpParam {
 			t.Errorf("no case for %v", op)
-		}
-	}
-}
-
-// widenInputs changes the int32 inputs of a model to int64, the type that onnxtest feeds.
-func widenInputs(m *onnxpb.ModelProto) {
-	for _, in := range m.Graph.Input {
-		if elem := in.GetType().GetTensorType(); elem.ElemType == int32(onnxpb.TensorProto_INT32) {
-			elem.ElemType = int32(onnxpb.TensorProto_INT64)
-			narrow := &onnxpb.NodeProto{OpType: "Cast", Input: []string{in.Name}, Output: []string{in.Name + ".int32"},
-				Attribute: []*onnxpb.AttributeProto{onnxpb.IntAttr("to", int64(onnxpb.TensorProto_INT32))}}
-			for _, n := range m.Graph.Node {
-				n.Rename(map[string]string{in.Name: in.Name + ".int32"})
-			}
-			m.Graph.Node = append([]*onnxpb.NodeProto{narrow}, m.Graph.Node...)
 		}
 	}
 }
@@ -193,7 +165,7 @@ func inBothBackEnds(t *testing.T, g *graph.Graph, env graph.Env) *onnx.NotPortab
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Lower(g, onnx.Dialect{Kind: onnx.ForOnnxGo, Opset: 17, Params: paramsOf(g, env)})
+	m, err := onnx.Lower(g, onnx.Dialect{Portable: true, Opset: 17, Params: paramsOf(g, env)})
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 		t.Log(err)
 		return np
@@ -257,11 +229,7 @@ func TestRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		kind := onnx.ForCPU
-		if seed%8 == 3 {
-			kind = onnx.ForImages
-		}
-		m, err := onnx.Lower(g, onnx.Dialect{Kind: kind, Opset: 17 + int(seed%2), Params: paramsOf(g, env)})
+		m, err := onnx.Lower(g, onnx.Dialect{Opset: 17 + int(seed%2), Params: paramsOf(g, env)})
 		if err != nil {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}

@@ -3,7 +3,6 @@
 package onnx
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/miplc/miplc/compile/graph"
@@ -13,36 +12,15 @@ import (
 
 // The segment ops use the membership matrix [B, N]: 1 if the instance belongs to the bag. Sums are
 // then matrix products, which always add in the same order. The matrix needs memory for B times N
-// values, so callers with thousands of bags split them into parts. With Dialect.OneThread, a scatter
-// takes the place of the matrix: it needs no more memory than the result, and for 910 bags of 37
-// instances and 130 columns it takes 1 ms instead of 83 ms.
+// values, so callers with thousands of bags split them into parts.
 
 // membership returns the matrix as booleans.
 func (e *emitter) membership(bagOf string) string {
 	return e.once("membership", func() string {
-		if e.device {
-			return e.op("Equal", nil, e.bagNumbers(e.bags, 1), e.floatBagOf(bagOf))
-		}
 		bags := e.op("Gather", nil, e.extent(graph.B), e.integer(0))
 		column := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), bags, e.integer(1)), e.ints(1))
 		return e.op("Equal", nil, column, bagOf)
 	})
-}
-
-// bagNumbers returns the numbers of the bags as floats, exact up to 2^24, in a shape.
-func (e *emitter) bagNumbers(shape ...int) string {
-	return e.once(fmt.Sprint("bag numbers", shape), func() string {
-		numbers := make([]float32, e.bags)
-		for i := range numbers {
-			numbers[i] = float32(i)
-		}
-		return e.initializer(onnxpb.FloatTensor(e.unique("bag_numbers"), ndarray.Convert[int64](shape), numbers))
-	})
-}
-
-// floatBagOf returns bag_of as floats.
-func (e *emitter) floatBagOf(bagOf string) string {
-	return e.once("float bag_of", func() string { return e.toFloat(bagOf) })
 }
 
 // asRows reshapes a value of shape s to a matrix with one row per leading index.
@@ -62,17 +40,14 @@ func (e *emitter) fromRows(v string, s graph.Shape) string {
 }
 
 func lowerSegmentSum(e *emitter, n *graph.Node, in []string) string {
-	if x := n.In[0]; !e.oneThread && x.Op == graph.OpFill && x.Attrs.Value == 1 && len(n.Shape) == 2 && n.Shape[1] == 1 {
+	if x := n.In[0]; x.Op == graph.OpFill && x.Attrs.Value == 1 && len(n.Shape) == 2 && n.Shape[1] == 1 {
 		return e.op("ReduceSum", attrs(attrKeep(true)), e.member(in[1]), e.ints(1)) // the sizes of the bags
 	}
-	return e.fromRows(e.segmentSum(e.asRows(in[0], n.Shape), in[1], ndarray.Size(n.Shape[1:])), n.Shape)
+	return e.fromRows(e.segmentSum(e.asRows(in[0], n.Shape), in[1]), n.Shape)
 }
 
-// segmentSum adds the rows [N, columns] of each bag.
-func (e *emitter) segmentSum(rows, bagOf string, columns int) string {
-	if e.oneThread {
-		return e.scatter("add", e.float(0), rows, bagOf, columns)
-	}
+// segmentSum adds the rows of each bag.
+func (e *emitter) segmentSum(rows, bagOf string) string {
 	return e.op("MatMul", nil, e.member(bagOf), rows)
 }
 
@@ -91,14 +66,8 @@ func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 // onnxruntime's Where is slow if the last axis is short.
 func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
-	if e.oneThread {
-		return e.scatter("max", lowest, rows, bagOf, columns)
-	}
 	if e.opset < 18 {
 		mask := e.once("membership by columns", func() string {
-			if e.device {
-				return e.op("Equal", nil, e.bagNumbers(e.bags, 1, 1), e.floatBagOf(bagOf))
-			}
 			return e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
 		})
 		return e.reduceMax(e.op("Where", nil, mask, e.transpose(rows), lowest), false, 2)
@@ -106,13 +75,6 @@ func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	index := e.op("Expand", nil, e.asRows(bagOf, graph.Shape{graph.N}), e.op("Shape", nil, rows))
 	return e.op("ScatterElements", attrs(onnxpb.IntAttr("axis", 0), onnxpb.StringAttr("reduction", "max")),
 		e.ofEachBag(lowest, columns), index, rows)
-}
-
-// scatter reduces the rows [N, columns] of each bag, from a start value. onnxruntime's ScatterND is
-// much faster than its ScatterElements, but its threads write to the same rows without a lock.
-func (e *emitter) scatter(reduction, start, rows, bagOf string, columns int) string {
-	index := e.once("bag_of as indices", func() string { return e.asRows(bagOf, graph.Shape{graph.N}) })
-	return e.op("ScatterND", attrs(onnxpb.StringAttr("reduction", reduction)), e.ofEachBag(start, columns), index, rows)
 }
 
 // ofEachBag repeats a number as [B, columns].
@@ -131,7 +93,7 @@ func lowerSegmentSoftmax(e *emitter, n *graph.Node, in []string) string {
 	columns := ndarray.Size(n.Shape[1:])
 	top := e.segmentMax(rows, in[1], columns)
 	grown := e.op("Exp", nil, e.op("Sub", nil, rows, e.ofBag(top, in[1])))
-	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1], columns), in[1]))
+	share := e.op("Div", nil, grown, e.ofBag(e.segmentSum(grown, in[1]), in[1]))
 	return e.fromRows(share, n.Shape)
 }
 
@@ -149,10 +111,6 @@ func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
 // indices returns the numbers from 0 to N-1 or B-1, [d, 1], as floats.
 func (e *emitter) indices(d graph.Dim) string {
 	return e.once("indices"+d.String(), func() string {
-		if e.device { // of instances; the number of bags is known
-			counted := e.op("CumSum", attrs(onnxpb.IntAttr("exclusive", 1)), e.onesOfInstances(), e.integer(0))
-			return e.op("Reshape", nil, counted, e.ints(-1, 1))
-		}
 		extent := e.op("Gather", nil, e.extent(d), e.integer(0))
 		return e.toFloat(e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), extent, e.integer(1)), e.ints(1)))
 	})

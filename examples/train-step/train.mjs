@@ -29,8 +29,8 @@ export async function providers() {
   return await navigator.gpu?.requestAdapter() ? ["webgpu", "wasm"] : ["wasm"];
 }
 
-// train runs the sample steps and calls report with the number of each. It returns their losses, for
-// each step a list with one loss per run, and where the parameters were stored. On WebGPU the
+// train runs the sample steps and calls report with the number of each. It returns their losses, and where the
+// parameters were stored. On WebGPU the
 // parameters, the state of the optimizer and the losses stay in GPU buffers; only the batches are
 // copied to the GPU, and at the end the losses back.
 export async function train({ layout, steps, model, initial, values }, provider, report) {
@@ -39,8 +39,6 @@ export async function train({ layout, steps, model, initial, values }, provider,
   const session = await ort.InferenceSession.create(model, {
     executionProviders: [provider],
     preferredOutputLocation: Object.fromEntries(kept.map((name) => [name, onGPU ? "gpu-buffer" : "cpu"])),
-    // A step for several runs has only operations of WebGPU; fail rather than compute some on the CPU.
-    extra: { session: { disable_cpu_ep_fallback: onGPU && layout.runs ? "1" : "0" } },
   });
   const tensor = ({ type, shape, offset }) => {
     const count = shape.reduce((a, b) => a * b, 1);
@@ -66,5 +64,5 @@ export async function train({ layout, steps, model, initial, values }, provider,
   const read = await Promise.all(losses.map((loss) => loss.getData(true)));
   Object.values(state).forEach((t) => t.dispose());
   await session.release();
-  return { losses: read.map((loss) => Array.from(loss)), location };
+  return { losses: read.map(([loss]) => loss), location };
 }

@@ -32,9 +32,9 @@ for i, s in enumerate(sample["steps"]):
     batch = {name: tensor(t) for name, t in s["inputs"].items()}
     out = dict(zip(outputs, step.run(outputs, {**state, **batch})))
     state = {name: out["new_" + name] for name in state}
-    print(f"step {i + 1} loss", *(f"{x:.8f}" for x in out["loss"].flat))
+    print(f"step {i + 1} loss {out['loss']:.8f}")
 
-# Each parameter is a window of the flat vector of a run.
+# Each parameter is a window of the flat vector.
 p = layout["params"][0]
-first = state["params"].reshape(-1, layout["size"])[0, p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
+first = state["params"][p["offset"]:][: int(np.prod(p["shape"]))].reshape(p["shape"])
 print(f"{p['name']} {list(first.shape)} now has the norm {np.linalg.norm(first):.4f}", file=sys.stderr)

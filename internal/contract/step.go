@@ -18,12 +18,9 @@ type Step struct {
 	SpecSHA256 string `json:"-"` // KeySpecHash
 	Seed       uint64 `json:"-"` // of the initial parameters: KeySeed
 
-	// Runs is the number of runs that the file trains at once, the first axis of all inputs and
-	// outputs. Batches are padded. 0: one run, without that axis.
-	Runs   int         `json:"runs,omitempty"`
 	Params []StepParam `json:"params"` // layout of the vectors of State and their new values
 	Size   int         `json:"size"`   // elements of such a vector
-	// inputs of Size elements per run that the outputs new_NAME replace: params, and vectors that start as zeros
+	// inputs of Size elements that the outputs new_NAME replace: params, and vectors that start as zeros
 	State   []string    `json:"state"`
 	Initial StepInitial `json:"initial"` // values to start from
 	Inputs  []StepValue `json:"inputs"`

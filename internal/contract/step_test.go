@@ -35,7 +35,7 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _, err := export.TrainStep(p, g, initial, nil, contract.Step{Version: "test", SpecSHA256: spec.Identity(), Seed: 1,
+	m, _, err := export.TrainStep(p, g, initial, contract.Step{Version: "test", SpecSHA256: spec.Identity(), Seed: 1,
 		Initial: contract.StepInitial{File: "initial.bin"}})
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,6 @@ typedef struct OrtHardwareDevice OrtHardwareDevice;
 typedef struct OrtMemoryInfo OrtMemoryInfo;
 typedef struct OrtSessionOptions OrtSessionOptions;
 typedef struct OrtStatus OrtStatus;
-typedef struct OrtSyncStream OrtSyncStream;
-typedef struct OrtValue OrtValue;
 
 // The fields of OrtAllocator.
 struct allocator {
@@ -33,28 +31,22 @@ struct allocator {
 #define LOG_FATAL 4
 #define DEVICE_ALLOCATOR 0
 #define DEFAULT_MEMORY 0
-#define TENSOR_FLOAT 1
 
 // FUNCTIONS calls X with the index in OrtApi, the result, the name and the parameters of each
 // function.
 #define FUNCTIONS(X) \
   X(2, const char *, GetErrorMessage, const OrtStatus *) \
   X(3, OrtStatus *, CreateEnv, unsigned, const char *, OrtEnv **) \
-  X(48, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, unsigned, OrtValue **) \
   X(69, OrtStatus *, CreateCpuMemoryInfo, int, int, OrtMemoryInfo **) \
   X(78, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **) \
   X(93, void, ReleaseStatus, OrtStatus *) \
-  X(96, void, ReleaseValue, OrtValue *) \
   X(176, OrtStatus *, RegisterAllocator, OrtEnv *, OrtAllocator *) \
   X(303, OrtStatus *, GetEpDevices, const OrtEnv *, const OrtEpDevice *const **, size_t *) \
   X(304, OrtStatus *, SessionOptionsAppendExecutionProvider_V2, OrtSessionOptions *, OrtEnv *, \
     const OrtEpDevice *const *, size_t, const char *const *, const char *const *, size_t) \
   X(307, unsigned, HardwareDevice_Type, const OrtHardwareDevice *) \
   X(312, const char *, EpDevice_EpName, const OrtEpDevice *) \
-  X(316, const OrtHardwareDevice *, EpDevice_Device, const OrtEpDevice *) \
-  X(374, const OrtMemoryInfo *, EpDevice_MemoryInfo, const OrtEpDevice *, unsigned) \
-  X(376, OrtStatus *, GetSharedAllocator, OrtEnv *, const OrtMemoryInfo *, OrtAllocator **) \
-  X(386, OrtStatus *, CopyTensors, const OrtEnv *, const OrtValue *const *, OrtValue *const *, OrtSyncStream *, size_t)
+  X(316, const OrtHardwareDevice *, EpDevice_Device, const OrtEpDevice *)
 
 #define TYPE(index, result, name, ...) typedef result (*name##_function)(__VA_ARGS__);
 #define INDEX(index, result, name, ...) name##_index = index,

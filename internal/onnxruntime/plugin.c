@@ -46,26 +46,6 @@ char *plugin_append(void *options, const char *provider, int device_type,
   return message(CALL(SessionOptionsAppendExecutionProvider_V2)(options, env, &device, 1, keys, values, n));
 }
 
-char *plugin_tensor(const char *provider, int device_type, const int64_t *shape, size_t rank, void **value) {
-  const OrtEpDevice *device;
-  char *failed = find(provider, device_type, &device);
-  if (failed) return failed;
-  const OrtMemoryInfo *memory = CALL(EpDevice_MemoryInfo)(device, DEFAULT_MEMORY);
-  if (!memory) return NULL;
-  OrtAllocator *allocator = NULL;
-  if ((failed = message(CALL(GetSharedAllocator)(env, memory, &allocator)))) return failed;
-  if (!allocator) return strdup("it has no allocator for its memory");
-  return message(CALL(CreateTensorAsOrtValue)(allocator, shape, rank, TENSOR_FLOAT, (OrtValue **)value));
-}
-
-char *plugin_copy(const void *from, void *to) {
-  const OrtValue *source = from;
-  OrtValue *target = to;
-  return message(CALL(CopyTensors)(env, &source, &target, NULL, 1));
-}
-
-void plugin_release(void *value) { CALL(ReleaseValue)(value); }
-
 static struct {
   void *(*alloc)(size_t);
   int (*free)(void *);

@@ -29,7 +29,7 @@ const (
 	KindNPU DeviceKind = 2
 )
 
-// ErrNoDevice is the error of Append and NewTensor if onnxruntime lists no device of the provider.
+// ErrNoDevice is the error of AppendProvider if onnxruntime lists no device of the provider.
 var ErrNoDevice = errors.New(C.NO_DEVICE)
 
 var state struct {

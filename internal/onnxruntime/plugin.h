@@ -1,5 +1,5 @@
 // Calls of onnxruntime's C API that the Go binding lacks: devices of execution providers in
-// separate libraries, sessions on them, tensors in their memory, and allocators. Functions that can fail
+// separate libraries, sessions on them, and allocators. Functions that can fail
 // return NULL or a message that the caller frees.
 
 #ifndef MIPLC_PLUGIN_H
@@ -19,16 +19,6 @@ char *plugin_start(void *get_api_base);
 // settings. device_type is an OrtHardwareDeviceType, or -1 for any.
 char *plugin_append(void *options, const char *provider, int device_type,
                     const char *const *keys, const char *const *values, size_t n);
-
-// Allocates a tensor of float32 in the memory of the first device of the named provider. *value
-// stays NULL if the device uses the memory of the process.
-char *plugin_tensor(const char *provider, int device_type, const int64_t *shape, size_t rank, void **value);
-
-// Copies a tensor to another one of the same size, between a device and the process or within
-// the device.
-char *plugin_copy(const void *from, void *to);
-
-void plugin_release(void *value);
 
 // Makes alloc and free the allocator of the memory of the process for the sessions that set
 // session.use_env_allocators. They must be safe for concurrent use. If alloc returns NULL, or free 0 because

@@ -59,7 +59,7 @@ func results(t *testing.T, p *compile.Program) string {
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}
-	step, _, err := export.TrainStep(p, g, flat, nil, contract.Step{Version: "test"})
+	step, _, err := export.TrainStep(p, g, flat, contract.Step{Version: "test"})
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}

@@ -5,11 +5,13 @@ package miplgp
 import (
 	"context"
 	"math"
+	"runtime"
 
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/compile/gorgonia"
+	"github.com/miplc/miplc/compile/native"
+	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/workers"
 )
 
@@ -95,13 +97,16 @@ func squaredNorms(x matrix) []float32 {
 	return norms
 }
 
+// products are the kernels of matrix products. All give the same bits.
+var products = kernel.Best()
+
 // multiply computes c = a b, where a or b may be transposed first. The matrices have no gaps between rows.
 func multiply(transA, transB bool, a, b, c matrix) {
 	inner := a.Cols
 	if transA {
 		inner = a.Rows
 	}
-	gorgonia.Multiply(transA, transB, c.Rows, c.Cols, inner, a.Data, b.Data, 0, c.Data)
+	native.Multiply(products, runtime.GOMAXPROCS(0), transA, transB, c.Rows, c.Cols, inner, a.Data, b.Data, c.Data)
 }
 
 // squaredDistances returns the squared distances [x.Rows, y.Rows]. It is incomplete if ctx ends.

@@ -91,9 +91,6 @@ func (e *Engine) graph(f form) (g *graph.Graph, err error) {
 		g, err = compile.Step(e.program)
 	}
 	if err == nil {
-		g, err = graph.Condense(g)
-	}
-	if err == nil {
 		g, err = graph.ReluDropout(g, e.program.MaskScales())
 	}
 	if err != nil {

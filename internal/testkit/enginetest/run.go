@@ -40,12 +40,6 @@ func RunORT(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) m
 	if err := contract.Structure(m); err != nil {
 		t.Fatal(err)
 	}
-	return RunForm(t, m, feed)
-}
-
-// RunForm is RunORT for models that are not written to files and may have other ops.
-func RunForm(t testing.TB, m *onnxpb.ModelProto, feed map[string]*graph.Tensor) map[string]*graph.Tensor {
-	t.Helper()
 	content, err := onnxpb.Marshal(m)
 	if err != nil {
 		t.Fatal(err)

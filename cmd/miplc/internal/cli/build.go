@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -47,16 +46,11 @@ own program. SPEC is a path or the name of a shipped spec. The command writes to
 If the spec sets data.shape and data.classes, no data is read. An earlier build in DIR
 is replaced; a run is not.
 
-With --runs N, train_step.onnx trains N runs with consecutive seeds at once, for example on
-WebGPU: batches have the size of the spec, and the room for each bag is that of the largest
-one of the dataset. This needs a model on features.
-
 A back end that disagrees with all others is omitted from the list of back ends in
 model.onnx. If more back ends disagree, the model is saved as model.failed.onnx, the
 differences as model.failed.json, and the command fails.`,
 		Example: `  miplc build demipl -o build --data-dir data
   miplc build quickstart -o build --sample-steps 10
-  miplc build quickstart -o build --sample-steps 10 --runs 16
   miplc build model.yaml -o build && dot -Tsvg build/graph.dot > graph.svg`,
 		Args: console.Args(console.Arg("SPEC", &o.Name)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBuild(cmd.Context(), o) },
@@ -67,11 +61,8 @@ differences as model.failed.json, and the command fails.`,
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	console.LibraryFlag(f, &o.Library)
 	f.IntVar(&o.SampleSteps, "sample-steps", 0, "number of training steps whose batches and losses are written too")
-	f.IntVar(&o.Runs, "runs", 0, "number of runs that the training step computes at once, with the seeds from "+
-		"train.seed (default: one, with batches of any size)")
 	f.BoolVar(&o.Force, "force", false, "overwrite a run in DIR")
 	console.Limit(f, 0, 1000000, "sample-steps")
-	console.Limit(f, 0, 1000, "runs")
 	return cmd
 }
 
@@ -102,8 +93,8 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 			diag.Count(m.TrainNodes, "node"), runs.GraphTextFile, runs.GraphDOTFile)
 		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", runs.TrainStepFile,
 			m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
-		for i, losses := range m.Losses {
-			fmt.Fprintf(w, "step %d loss %s\n", i+1, strings.Trim(fmt.Sprintf("%.8f", losses), "[]"))
+		for i, loss := range m.Losses {
+			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)
 		}
 		printParity(w, m.Parity)
 	})
