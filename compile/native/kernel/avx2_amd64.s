@@ -5408,69 +5408,71 @@ TEXT ·copyBlocks256(SB), NOSPLIT, $0-8
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
+	MOVQ    56(AX), SI
+	MOVQ    64(AX), DI
 	CMPQ    BX, $0x08
 	JLT     narrow411
 	JEQ     full412
-	MOVQ    BX, SI
-	ANDQ    $-8, SI
-	SHLQ    $0x02, SI
-	ANDQ    $0x07, BX
-	LEAQ    masks<>+32(SB), DI
 	MOVQ    BX, R8
+	ANDQ    $-8, R8
 	SHLQ    $0x02, R8
-	SUBQ    R8, DI
-	VMOVDQU (DI), Y0
-	MOVQ    48(AX), DI
+	ANDQ    $0x07, BX
+	LEAQ    masks<>+32(SB), R9
+	MOVQ    BX, R10
+	SHLQ    $0x02, R10
+	SUBQ    R10, R9
+	VMOVDQU (R9), Y0
+	MOVQ    48(AX), R9
 
 blocks413:
-	MOVQ CX, R8
-	MOVQ DX, R9
-	MOVQ 32(AX), R10
+	MOVQ CX, R10
+	MOVQ DX, R11
+	MOVQ 32(AX), R12
 
 row414:
-	XORQ R11, R11
-	CMPQ R11, SI
+	XORQ R13, R13
+	CMPQ R13, R8
 	JGE  rest417
 
 block416:
-	VMOVUPS (R9)(R11*1), Y1
-	VMOVUPS Y1, (R8)(R11*1)
-	ADDQ    $0x00000020, R11
-	CMPQ    R11, SI
+	VMOVUPS (R11)(R13*1), Y1
+	VMOVUPS Y1, (R10)(R13*1)
+	ADDQ    $0x00000020, R13
+	CMPQ    R13, R8
 	JLT     block416
 
 rest417:
 	TESTQ        BX, BX
 	JEQ          done415
-	VMASKMOVPS   (R9)(R11*1), Y0, Y1
-	LEAQ         (R8)(R11*1), R11
+	VMASKMOVPS   (R11)(R13*1), Y0, Y1
+	LEAQ         (R10)(R13*1), R13
 	TESTQ        $0x00000004, BX
 	JEQ          piece418
-	VMOVUPS      X1, (R11)
+	VMOVUPS      X1, (R13)
 	VEXTRACTF128 $0x01, Y1, X1
-	ADDQ         $0x10, R11
+	ADDQ         $0x10, R13
 
 piece418:
 	TESTQ   $0x00000002, BX
 	JEQ     piece419
-	VMOVLPS X1, (R11)
+	VMOVLPS X1, (R13)
 	VPSRLDQ $0x08, X1, X1
-	ADDQ    $0x08, R11
+	ADDQ    $0x08, R13
 
 piece419:
 	TESTQ  $0x00000001, BX
 	JEQ    piece420
-	VMOVSS X1, (R11)
+	VMOVSS X1, (R13)
 
 piece420:
 done415:
-	ADDQ 56(AX), R8
-	ADDQ 64(AX), R9
-	DECQ R10
+	ADDQ SI, R10
+	ADDQ DI, R11
+	DECQ R12
 	JNE  row414
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
-	DECQ DI
+	DECQ R9
 	JNE  blocks413
 	JMP  end410
 
@@ -5478,16 +5480,16 @@ full412:
 	MOVQ 48(AX), BX
 
 blocks421:
-	MOVQ CX, SI
-	MOVQ DX, DI
-	MOVQ 32(AX), R8
+	MOVQ CX, R8
+	MOVQ DX, R9
+	MOVQ 32(AX), R10
 
 row422:
-	VMOVUPS (DI), Y0
-	VMOVUPS Y0, (SI)
-	ADDQ    56(AX), SI
-	ADDQ    64(AX), DI
-	DECQ    R8
+	VMOVUPS (R9), Y0
+	VMOVUPS Y0, (R8)
+	ADDQ    SI, R8
+	ADDQ    DI, R9
+	DECQ    R10
 	JNE     row422
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
@@ -5496,47 +5498,47 @@ row422:
 	JMP     end410
 
 narrow411:
-	LEAQ    masks<>+32(SB), SI
-	MOVQ    BX, DI
-	SHLQ    $0x02, DI
-	SUBQ    DI, SI
-	VMOVDQU (SI), Y0
-	MOVQ    48(AX), SI
+	LEAQ    masks<>+32(SB), R8
+	MOVQ    BX, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVDQU (R8), Y0
+	MOVQ    48(AX), R8
 
 blocks423:
-	MOVQ CX, DI
-	MOVQ DX, R8
-	MOVQ 32(AX), R9
+	MOVQ CX, R9
+	MOVQ DX, R10
+	MOVQ 32(AX), R11
 
 row424:
-	VMASKMOVPS   (R8), Y0, Y1
-	LEAQ         (DI), R10
+	VMASKMOVPS   (R10), Y0, Y1
+	LEAQ         (R9), R12
 	TESTQ        $0x00000004, BX
 	JEQ          piece425
-	VMOVUPS      X1, (R10)
+	VMOVUPS      X1, (R12)
 	VEXTRACTF128 $0x01, Y1, X1
-	ADDQ         $0x10, R10
+	ADDQ         $0x10, R12
 
 piece425:
 	TESTQ   $0x00000002, BX
 	JEQ     piece426
-	VMOVLPS X1, (R10)
+	VMOVLPS X1, (R12)
 	VPSRLDQ $0x08, X1, X1
-	ADDQ    $0x08, R10
+	ADDQ    $0x08, R12
 
 piece426:
 	TESTQ  $0x00000001, BX
 	JEQ    piece427
-	VMOVSS X1, (R10)
+	VMOVSS X1, (R12)
 
 piece427:
-	ADDQ 56(AX), DI
-	ADDQ 64(AX), R8
-	DECQ R9
+	ADDQ SI, R9
+	ADDQ DI, R10
+	DECQ R11
 	JNE  row424
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
-	DECQ SI
+	DECQ R8
 	JNE  blocks423
 
 end410:

@@ -3430,7 +3430,7 @@ end237:
 	RET
 
 // func copyBlocks512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
@@ -3442,50 +3442,52 @@ TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
+	MOVQ  56(AX), SI
+	MOVQ  64(AX), DI
 	CMPQ  BX, $0x10
 	JLT   narrow242
 	JEQ   full243
-	MOVQ  BX, SI
-	ANDQ  $-16, SI
-	SHLQ  $0x02, SI
+	MOVQ  BX, R8
+	ANDQ  $-16, R8
+	SHLQ  $0x02, R8
 	ANDQ  $0x0f, BX
-	MOVQ  $0x00000001, DI
-	SHLXQ BX, DI, DI
-	DECQ  DI
-	KMOVW DI, K1
-	MOVQ  48(AX), DI
+	MOVQ  $0x00000001, R9
+	SHLXQ BX, R9, R9
+	DECQ  R9
+	KMOVW R9, K1
+	MOVQ  48(AX), R9
 
 blocks244:
-	MOVQ CX, R8
-	MOVQ DX, R9
-	MOVQ 32(AX), R10
+	MOVQ CX, R10
+	MOVQ DX, R11
+	MOVQ 32(AX), R12
 
 row245:
-	XORQ R11, R11
-	CMPQ R11, SI
+	XORQ R13, R13
+	CMPQ R13, R8
 	JGE  rest248
 
 block247:
-	VMOVUPS (R9)(R11*1), Z0
-	VMOVUPS Z0, (R8)(R11*1)
-	ADDQ    $0x00000040, R11
-	CMPQ    R11, SI
+	VMOVUPS (R11)(R13*1), Z0
+	VMOVUPS Z0, (R10)(R13*1)
+	ADDQ    $0x00000040, R13
+	CMPQ    R13, R8
 	JLT     block247
 
 rest248:
 	TESTQ     BX, BX
 	JEQ       done246
-	VMOVUPS.Z (R9)(R11*1), K1, Z0
-	VMOVUPS   Z0, K1, (R8)(R11*1)
+	VMOVUPS.Z (R11)(R13*1), K1, Z0
+	VMOVUPS   Z0, K1, (R10)(R13*1)
 
 done246:
-	ADDQ 56(AX), R8
-	ADDQ 64(AX), R9
-	DECQ R10
+	ADDQ SI, R10
+	ADDQ DI, R11
+	DECQ R12
 	JNE  row245
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
-	DECQ DI
+	DECQ R9
 	JNE  blocks244
 	JMP  end241
 
@@ -3493,16 +3495,16 @@ full243:
 	MOVQ 48(AX), BX
 
 blocks249:
-	MOVQ CX, SI
-	MOVQ DX, DI
-	MOVQ 32(AX), R8
+	MOVQ CX, R8
+	MOVQ DX, R9
+	MOVQ 32(AX), R10
 
 row250:
-	VMOVUPS (DI), Z0
-	VMOVUPS Z0, (SI)
-	ADDQ    56(AX), SI
-	ADDQ    64(AX), DI
-	DECQ    R8
+	VMOVUPS (R9), Z0
+	VMOVUPS Z0, (R8)
+	ADDQ    SI, R8
+	ADDQ    DI, R9
+	DECQ    R10
 	JNE     row250
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
@@ -3511,28 +3513,51 @@ row250:
 	JMP     end241
 
 narrow242:
-	MOVQ  $0x00000001, SI
-	SHLXQ BX, SI, SI
-	DECQ  SI
-	KMOVW SI, K1
+	MOVQ  $0x00000001, R8
+	SHLXQ BX, R8, R8
+	DECQ  R8
+	KMOVW R8, K1
+	CMPQ  BX, $0x08
+	JLE   half251
 	MOVQ  48(AX), BX
 
-blocks251:
-	MOVQ CX, SI
-	MOVQ DX, DI
-	MOVQ 32(AX), R8
+blocks252:
+	MOVQ CX, R8
+	MOVQ DX, R9
+	MOVQ 32(AX), R10
 
-row252:
-	VMOVUPS.Z (DI), K1, Z0
-	VMOVUPS   Z0, K1, (SI)
-	ADDQ      56(AX), SI
-	ADDQ      64(AX), DI
-	DECQ      R8
-	JNE       row252
+row253:
+	VMOVUPS.Z (R9), K1, Z0
+	VMOVUPS   Z0, K1, (R8)
+	ADDQ      SI, R8
+	ADDQ      DI, R9
+	DECQ      R10
+	JNE       row253
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks251
+	JNE       blocks252
+	JMP       end241
+
+half251:
+	MOVQ 48(AX), BX
+
+blocks254:
+	MOVQ CX, R8
+	MOVQ DX, R9
+	MOVQ 32(AX), R10
+
+row255:
+	VMOVUPS.Z (R9), K1, Y0
+	VMOVUPS   Y0, K1, (R8)
+	ADDQ      SI, R8
+	ADDQ      DI, R9
+	DECQ      R10
+	JNE       row255
+	ADDQ      96(AX), CX
+	ADDQ      88(AX), DX
+	DECQ      BX
+	JNE       blocks254
 
 end241:
 	VZEROUPPER
@@ -3543,7 +3568,7 @@ end241:
 TEXT ·fold512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end253
+	JLE          end256
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         88(AX), BX
@@ -3567,75 +3592,75 @@ TEXT ·fold512(SB), NOSPLIT, $0-8
 	KMOVW        R8, K1
 	XORQ         R8, R8
 	CMPQ         R8, DI
-	JGE          rest256
+	JGE          rest259
 
-block255:
+block258:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R10
 	LEAQ   (DX)(R8*1), R9
-	CMPQ   32(AX), $0x00
-	JLE    out257
-	CMPQ   48(AX), $0x00
-	JLE    out257
-
-row258:
-	MOVQ    R9, R11
-	VMOVUPS Z2, Z4
-	MOVQ    48(AX), R12
-
-window259:
-	VPCMPUD   $0x01, Z0, Z4, K2
-	VMOVUPS.Z (R11), K2, Z5
-	VADDPS    Z5, Z3, Z3
-	VPADDD    Z1, Z4, Z4
-	ADDQ      BX, R11
-	DECQ      R12
-	JNE       window259
-	ADDQ      64(AX), R9
-	DECQ      R10
-	JNE       row258
-
-out257:
-	VMOVUPS     Z3, (CX)(R8*1)
-	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
-	ADDQ        $0x00000040, R8
-	CMPQ        R8, DI
-	JLT         block255
-
-rest256:
-	TESTQ  SI, SI
-	JEQ    done254
-	VPXORD Z3, Z3, Z3
-	MOVQ   32(AX), SI
-	LEAQ   (DX)(R8*1), DX
 	CMPQ   32(AX), $0x00
 	JLE    out260
 	CMPQ   48(AX), $0x00
 	JLE    out260
 
 row261:
+	MOVQ    R9, R11
+	VMOVUPS Z2, Z4
+	MOVQ    48(AX), R12
+
+window262:
+	VPCMPUD   $0x01, Z0, Z4, K2
+	VMOVUPS.Z (R11), K2, Z5
+	VADDPS    Z5, Z3, Z3
+	VPADDD    Z1, Z4, Z4
+	ADDQ      BX, R11
+	DECQ      R12
+	JNE       window262
+	ADDQ      64(AX), R9
+	DECQ      R10
+	JNE       row261
+
+out260:
+	VMOVUPS     Z3, (CX)(R8*1)
+	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
+	ADDQ        $0x00000040, R8
+	CMPQ        R8, DI
+	JLT         block258
+
+rest259:
+	TESTQ  SI, SI
+	JEQ    done257
+	VPXORD Z3, Z3, Z3
+	MOVQ   32(AX), SI
+	LEAQ   (DX)(R8*1), DX
+	CMPQ   32(AX), $0x00
+	JLE    out263
+	CMPQ   48(AX), $0x00
+	JLE    out263
+
+row264:
 	MOVQ    DX, DI
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R9
 
-window262:
+window265:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (DI), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, DI
 	DECQ      R9
-	JNE       window262
+	JNE       window265
 	ADDQ      64(AX), DX
 	DECQ      SI
-	JNE       row261
+	JNE       row264
 
-out260:
+out263:
 	VMOVUPS     Z3, K1, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 
-done254:
-end253:
+done257:
+end256:
 	VZEROUPPER
 	RET
 
@@ -3668,9 +3693,9 @@ GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
 TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end263
+	JLE     end266
 	CMPQ    40(AX), $0x00
-	JLE     end263
+	JLE     end266
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -3704,14 +3729,14 @@ TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row264:
+row267:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest267
+	JGE  rest270
 
-block266:
+block269:
 	VMOVUPS   (CX)(R10*2), Z0
 	VMOVUPS   64(CX)(R10*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3734,11 +3759,11 @@ block266:
 	VMOVUPS   Z0, (BX)(R10*1)
 	ADDQ      $0x00000040, R10
 	CMPQ      R10, SI
-	JLT       block266
+	JLT       block269
 
-rest267:
+rest270:
 	TESTQ     DI, DI
-	JEQ       done265
+	JEQ       done268
 	VMOVUPS.Z (CX)(R10*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R10*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3760,13 +3785,13 @@ rest267:
 	VPERMPD   Z8, Z0, Z0
 	VMOVUPS   Z0, K1, (BX)(R10*1)
 
-done265:
+done268:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row264
+	JNE  row267
 
-end263:
+end266:
 	VZEROUPPER
 	RET
 
@@ -3793,9 +3818,9 @@ GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
 TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end268
+	JLE     end271
 	CMPQ    40(AX), $0x00
-	JLE     end268
+	JLE     end271
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -3832,14 +3857,14 @@ TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	ADDQ    R10, R10
 	MOVQ    32(AX), R11
 
-row269:
+row272:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R12, R12
 	CMPQ R12, DI
-	JGE  rest272
+	JGE  rest275
 
-block271:
+block274:
 	VMOVUPS   (CX)(R12*2), Z0
 	VMOVUPS   64(CX)(R12*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3878,11 +3903,11 @@ block271:
 	VMOVUPS   Z0, 64(R13)(R12*2)
 	ADDQ      $0x00000040, R12
 	CMPQ      R12, DI
-	JLT       block271
+	JLT       block274
 
-rest272:
+rest275:
 	TESTQ     R8, R8
-	JEQ       done270
+	JEQ       done273
 	VMOVUPS.Z (CX)(R12*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3920,14 +3945,14 @@ rest272:
 	VMOVUPS   Z2, K2, (DX)(R12*2)
 	VMOVUPS   Z0, K3, 64(DX)(R12*2)
 
-done270:
+done273:
 	ADDQ R9, BX
 	ADDQ 72(AX), SI
 	ADDQ R10, CX
 	DECQ R11
-	JNE  row269
+	JNE  row272
 
-end268:
+end271:
 	VZEROUPPER
 	RET
 
@@ -3961,11 +3986,11 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile274:
+tile277:
 	CMPQ    SI, $0x00000080
-	JLT     next275
+	JLT     next278
 	TESTQ   BX, BX
-	JEQ     zeros277
+	JEQ     zeros280
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
@@ -3975,9 +4000,9 @@ tile274:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready278
+	JMP     ready281
 
-zeros277:
+zeros280:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -3987,14 +4012,14 @@ zeros277:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready278:
+ready281:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed280
+	JLE   summed283
 
-k279:
+k282:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4007,9 +4032,9 @@ k279:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k279
+	JNE          k282
 
-summed280:
+summed283:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4022,86 +4047,86 @@ summed280:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same276
+	JEQ     same279
 	ADDQ    $0x00000200, BX
 
-same276:
+same279:
 	SUBQ $0x00000080, SI
-	JMP  tile274
+	JMP  tile277
 
-next275:
-tile281:
+next278:
+tile284:
 	CMPQ    SI, $0x00000020
-	JLT     next282
+	JLT     next285
 	TESTQ   BX, BX
-	JEQ     zeros284
+	JEQ     zeros287
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready285
+	JMP     ready288
 
-zeros284:
+zeros287:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready285:
+ready288:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed287
+	JLE   summed290
 
-k286:
+k289:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k286
+	JNE          k289
 
-summed287:
+summed290:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same283
+	JEQ     same286
 	ADDQ    $0x00000080, BX
 
-same283:
+same286:
 	SUBQ $0x00000020, SI
-	JMP  tile281
+	JMP  tile284
 
-next282:
+next285:
 	TESTQ     SI, SI
-	JLE       end273
+	JLE       end276
 	CMPQ      SI, $0x10
-	JEQ       one288
-	JLT       part289
+	JEQ       one291
+	JLT       part292
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros290
+	JEQ       zeros293
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready291
+	JMP       ready294
 
-zeros290:
+zeros293:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready291:
+ready294:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed293
+	JLE   summed296
 
-k292:
+k295:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (BX), Z4
@@ -4110,74 +4135,74 @@ k292:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k292
+	JNE          k295
 
-summed293:
+summed296:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end273
+	JMP     end276
 
-one288:
+one291:
 	TESTQ   BX, BX
-	JEQ     zeros294
+	JEQ     zeros297
 	VMOVUPS (BX), Z0
-	JMP     ready295
+	JMP     ready298
 
-zeros294:
+zeros297:
 	VPXORD Z0, Z0, Z0
 
-ready295:
+ready298:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed297
+	JLE   summed300
 
-k296:
+k299:
 	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k296
+	JNE          k299
 
-summed297:
+summed300:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end273
+	JMP     end276
 
-part289:
+part292:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros298
+	JEQ       zeros301
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready299
+	JMP       ready302
 
-zeros298:
+zeros301:
 	VPXORD Z0, Z0, Z0
 
-ready299:
+ready302:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed301
+	JLE   summed304
 
-k300:
+k303:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
 	DECQ             AX
-	JNE              k300
+	JNE              k303
 
-summed301:
+summed304:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end273:
+end276:
 	VZEROUPPER
 	RET
 
@@ -4193,11 +4218,11 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile303:
+tile306:
 	CMPQ    SI, $0x00000080
-	JLT     next304
+	JLT     next307
 	TESTQ   BX, BX
-	JEQ     zeros306
+	JEQ     zeros309
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4216,9 +4241,9 @@ tile303:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready307
+	JMP     ready310
 
-zeros306:
+zeros309:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4236,14 +4261,14 @@ zeros306:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready307:
+ready310:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed309
+	JLE   summed312
 
-k308:
+k311:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4273,9 +4298,9 @@ k308:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k308
+	JNE          k311
 
-summed309:
+summed312:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4297,41 +4322,41 @@ summed309:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same305
+	JEQ     same308
 	ADDQ    $0x00000200, BX
 
-same305:
+same308:
 	SUBQ $0x00000080, SI
-	JMP  tile303
+	JMP  tile306
 
-next304:
-tile310:
+next307:
+tile313:
 	CMPQ    SI, $0x00000020
-	JLT     next311
+	JLT     next314
 	TESTQ   BX, BX
-	JEQ     zeros313
+	JEQ     zeros316
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready314
+	JMP     ready317
 
-zeros313:
+zeros316:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready314:
+ready317:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed316
+	JLE   summed319
 
-k315:
+k318:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -4343,9 +4368,9 @@ k315:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k315
+	JNE          k318
 
-summed316:
+summed319:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4355,46 +4380,46 @@ summed316:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same312
+	JEQ     same315
 	ADDQ    $0x00000080, BX
 
-same312:
+same315:
 	SUBQ $0x00000020, SI
-	JMP  tile310
+	JMP  tile313
 
-next311:
+next314:
 	TESTQ     SI, SI
-	JLE       end302
+	JLE       end305
 	CMPQ      SI, $0x10
-	JEQ       one317
-	JLT       part318
+	JEQ       one320
+	JLT       part321
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros319
+	JEQ       zeros322
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready320
+	JMP       ready323
 
-zeros319:
+zeros322:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready320:
+ready323:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed322
+	JLE   summed325
 
-k321:
+k324:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -4406,86 +4431,86 @@ k321:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k321
+	JNE          k324
 
-summed322:
+summed325:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end302
+	JMP     end305
 
-one317:
+one320:
 	TESTQ   BX, BX
-	JEQ     zeros323
+	JEQ     zeros326
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready324
+	JMP     ready327
 
-zeros323:
+zeros326:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready324:
+ready327:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed326
+	JLE   summed329
 
-k325:
+k328:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k325
+	JNE              k328
 
-summed326:
+summed329:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end302
+	JMP     end305
 
-part318:
+part321:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros327
+	JEQ       zeros330
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready328
+	JMP       ready331
 
-zeros327:
+zeros330:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready328:
+ready331:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed330
+	JLE   summed333
 
-k329:
+k332:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k329
+	JNE              k332
 
-summed330:
+summed333:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end302:
+end305:
 	VZEROUPPER
 	RET
 
@@ -4501,11 +4526,11 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile332:
+tile335:
 	CMPQ    SI, $0x00000060
-	JLT     next333
+	JLT     next336
 	TESTQ   BX, BX
-	JEQ     zeros335
+	JEQ     zeros338
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4527,9 +4552,9 @@ tile332:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready336
+	JMP     ready339
 
-zeros335:
+zeros338:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4549,14 +4574,14 @@ zeros335:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready336:
+ready339:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed338
+	JLE   summed341
 
-k337:
+k340:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -4587,9 +4612,9 @@ k337:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k337
+	JNE          k340
 
-summed338:
+summed341:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4614,19 +4639,19 @@ summed338:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same334
+	JEQ     same337
 	ADDQ    $0x00000180, BX
 
-same334:
+same337:
 	SUBQ $0x00000060, SI
-	JMP  tile332
+	JMP  tile335
 
-next333:
-tile339:
+next336:
+tile342:
 	CMPQ    SI, $0x00000020
-	JLT     next340
+	JLT     next343
 	TESTQ   BX, BX
-	JEQ     zeros342
+	JEQ     zeros345
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4636,9 +4661,9 @@ tile339:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready343
+	JMP     ready346
 
-zeros342:
+zeros345:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4646,14 +4671,14 @@ zeros342:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready343:
+ready346:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed345
+	JLE   summed348
 
-k344:
+k347:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -4668,9 +4693,9 @@ k344:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k344
+	JNE          k347
 
-summed345:
+summed348:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4683,26 +4708,26 @@ summed345:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same341
+	JEQ     same344
 	ADDQ    $0x00000080, BX
 
-same341:
+same344:
 	SUBQ $0x00000020, SI
-	JMP  tile339
+	JMP  tile342
 
-next340:
+next343:
 	TESTQ     SI, SI
-	JLE       end331
+	JLE       end334
 	CMPQ      SI, $0x10
-	JEQ       one346
-	JLT       part347
+	JEQ       one349
+	JLT       part350
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros348
+	JEQ       zeros351
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -4711,9 +4736,9 @@ next340:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready349
+	JMP       ready352
 
-zeros348:
+zeros351:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4721,13 +4746,13 @@ zeros348:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready349:
+ready352:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed351
+	JLE   summed354
 
-k350:
+k353:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -4742,9 +4767,9 @@ k350:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k350
+	JNE          k353
 
-summed351:
+summed354:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -4753,30 +4778,30 @@ summed351:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end331
+	JMP     end334
 
-one346:
+one349:
 	TESTQ   BX, BX
-	JEQ     zeros352
+	JEQ     zeros355
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready353
+	JMP     ready356
 
-zeros352:
+zeros355:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready353:
+ready356:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed355
+	JLE   summed358
 
-k354:
+k357:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -4784,42 +4809,42 @@ k354:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k354
+	JNE              k357
 
-summed355:
+summed358:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end331
+	JMP     end334
 
-part347:
+part350:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros356
+	JEQ       zeros359
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready357
+	JMP       ready360
 
-zeros356:
+zeros359:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready357:
+ready360:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed359
+	JLE   summed362
 
-k358:
+k361:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -4827,16 +4852,16 @@ k358:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k358
+	JNE              k361
 
-summed359:
+summed362:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end331:
+end334:
 	VZEROUPPER
 	RET
 
@@ -4853,11 +4878,11 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile361:
+tile364:
 	CMPQ    SI, $0x00000040
-	JLT     next362
+	JLT     next365
 	TESTQ   BX, BX
-	JEQ     zeros364
+	JEQ     zeros367
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4878,9 +4903,9 @@ tile361:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready365
+	JMP     ready368
 
-zeros364:
+zeros367:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4898,14 +4923,14 @@ zeros364:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready365:
+ready368:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed367
+	JLE   summed370
 
-k366:
+k369:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -4933,9 +4958,9 @@ k366:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k366
+	JNE          k369
 
-summed367:
+summed370:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -4959,19 +4984,19 @@ summed367:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same363
+	JEQ     same366
 	ADDQ    $0x00000100, BX
 
-same363:
+same366:
 	SUBQ $0x00000040, SI
-	JMP  tile361
+	JMP  tile364
 
-next362:
-tile368:
+next365:
+tile371:
 	CMPQ    SI, $0x00000020
-	JLT     next369
+	JLT     next372
 	TESTQ   BX, BX
-	JEQ     zeros371
+	JEQ     zeros374
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4984,9 +5009,9 @@ tile368:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready372
+	JMP     ready375
 
-zeros371:
+zeros374:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4996,14 +5021,14 @@ zeros371:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready372:
+ready375:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed374
+	JLE   summed377
 
-k373:
+k376:
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -5021,9 +5046,9 @@ k373:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k373
+	JNE          k376
 
-summed374:
+summed377:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5039,26 +5064,26 @@ summed374:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same370
+	JEQ     same373
 	ADDQ    $0x00000080, BX
 
-same370:
+same373:
 	SUBQ $0x00000020, SI
-	JMP  tile368
+	JMP  tile371
 
-next369:
+next372:
 	TESTQ     SI, SI
-	JLE       end360
+	JLE       end363
 	CMPQ      SI, $0x10
-	JEQ       one375
-	JLT       part376
+	JEQ       one378
+	JLT       part379
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros377
+	JEQ       zeros380
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5070,9 +5095,9 @@ next369:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready378
+	JMP       ready381
 
-zeros377:
+zeros380:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5082,13 +5107,13 @@ zeros377:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready378:
+ready381:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed380
+	JLE   summed383
 
-k379:
+k382:
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -5106,9 +5131,9 @@ k379:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k379
+	JNE          k382
 
-summed380:
+summed383:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5120,11 +5145,11 @@ summed380:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end360
+	JMP     end363
 
-one375:
+one378:
 	TESTQ   BX, BX
-	JEQ     zeros381
+	JEQ     zeros384
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5132,21 +5157,21 @@ one375:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready382
+	JMP     ready385
 
-zeros381:
+zeros384:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready382:
+ready385:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed384
+	JLE   summed387
 
-k383:
+k386:
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5155,9 +5180,9 @@ k383:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k383
+	JNE              k386
 
-summed384:
+summed387:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5165,15 +5190,15 @@ summed384:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end360
+	JMP     end363
 
-part376:
+part379:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros385
+	JEQ       zeros388
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5181,21 +5206,21 @@ part376:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready386
+	JMP       ready389
 
-zeros385:
+zeros388:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready386:
+ready389:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed388
+	JLE   summed391
 
-k387:
+k390:
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5204,9 +5229,9 @@ k387:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k387
+	JNE              k390
 
-summed388:
+summed391:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5215,7 +5240,7 @@ summed388:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end360:
+end363:
 	VZEROUPPER
 	RET
 
@@ -5232,11 +5257,11 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile390:
+tile393:
 	CMPQ    SI, $0x00000040
-	JLT     next391
+	JLT     next394
 	TESTQ   BX, BX
-	JEQ     zeros393
+	JEQ     zeros396
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5262,9 +5287,9 @@ tile390:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready394
+	JMP     ready397
 
-zeros393:
+zeros396:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5286,14 +5311,14 @@ zeros393:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready394:
+ready397:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed396
+	JLE   summed399
 
-k395:
+k398:
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -5326,9 +5351,9 @@ k395:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k395
+	JNE          k398
 
-summed396:
+summed399:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5357,19 +5382,19 @@ summed396:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same392
+	JEQ     same395
 	ADDQ    $0x00000100, BX
 
-same392:
+same395:
 	SUBQ $0x00000040, SI
-	JMP  tile390
+	JMP  tile393
 
-next391:
-tile397:
+next394:
+tile400:
 	CMPQ    SI, $0x00000020
-	JLT     next398
+	JLT     next401
 	TESTQ   BX, BX
-	JEQ     zeros400
+	JEQ     zeros403
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5385,9 +5410,9 @@ tile397:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready401
+	JMP     ready404
 
-zeros400:
+zeros403:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5399,14 +5424,14 @@ zeros400:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready401:
+ready404:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed403
+	JLE   summed406
 
-k402:
+k405:
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -5427,9 +5452,9 @@ k402:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k402
+	JNE          k405
 
-summed403:
+summed406:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5448,26 +5473,26 @@ summed403:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same399
+	JEQ     same402
 	ADDQ    $0x00000080, BX
 
-same399:
+same402:
 	SUBQ $0x00000020, SI
-	JMP  tile397
+	JMP  tile400
 
-next398:
+next401:
 	TESTQ     SI, SI
-	JLE       end389
+	JLE       end392
 	CMPQ      SI, $0x10
-	JEQ       one404
-	JLT       part405
+	JEQ       one407
+	JLT       part408
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros406
+	JEQ       zeros409
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5482,9 +5507,9 @@ next398:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready407
+	JMP       ready410
 
-zeros406:
+zeros409:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5496,13 +5521,13 @@ zeros406:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready407:
+ready410:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed409
+	JLE   summed412
 
-k408:
+k411:
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -5523,9 +5548,9 @@ k408:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k408
+	JNE          k411
 
-summed409:
+summed412:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5540,11 +5565,11 @@ summed409:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end389
+	JMP     end392
 
-one404:
+one407:
 	TESTQ   BX, BX
-	JEQ     zeros410
+	JEQ     zeros413
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5554,22 +5579,22 @@ one404:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready411
+	JMP     ready414
 
-zeros410:
+zeros413:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready411:
+ready414:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed413
+	JLE   summed416
 
-k412:
+k415:
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -5579,9 +5604,9 @@ k412:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k412
+	JNE              k415
 
-summed413:
+summed416:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5591,15 +5616,15 @@ summed413:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end389
+	JMP     end392
 
-part405:
+part408:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros414
+	JEQ       zeros417
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5609,22 +5634,22 @@ part405:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready415
+	JMP       ready418
 
-zeros414:
+zeros417:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready415:
+ready418:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed417
+	JLE   summed420
 
-k416:
+k419:
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -5634,9 +5659,9 @@ k416:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k416
+	JNE              k419
 
-summed417:
+summed420:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5647,7 +5672,7 @@ summed417:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end389:
+end392:
 	VZEROUPPER
 	RET
 
@@ -5665,11 +5690,11 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile419:
+tile422:
 	CMPQ    SI, $0x00000040
-	JLT     next420
+	JLT     next423
 	TESTQ   BX, BX
-	JEQ     zeros422
+	JEQ     zeros425
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5700,9 +5725,9 @@ tile419:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready423
+	JMP     ready426
 
-zeros422:
+zeros425:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5728,14 +5753,14 @@ zeros422:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready423:
+ready426:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed425
+	JLE   summed428
 
-k424:
+k427:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -5773,9 +5798,9 @@ k424:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k424
+	JNE          k427
 
-summed425:
+summed428:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5809,19 +5834,19 @@ summed425:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same421
+	JEQ     same424
 	ADDQ    $0x00000100, BX
 
-same421:
+same424:
 	SUBQ $0x00000040, SI
-	JMP  tile419
+	JMP  tile422
 
-next420:
-tile426:
+next423:
+tile429:
 	CMPQ    SI, $0x00000020
-	JLT     next427
+	JLT     next430
 	TESTQ   BX, BX
-	JEQ     zeros429
+	JEQ     zeros432
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5840,9 +5865,9 @@ tile426:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready430
+	JMP     ready433
 
-zeros429:
+zeros432:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5856,14 +5881,14 @@ zeros429:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready430:
+ready433:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed432
+	JLE   summed435
 
-k431:
+k434:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -5887,9 +5912,9 @@ k431:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k431
+	JNE          k434
 
-summed432:
+summed435:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5911,26 +5936,26 @@ summed432:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same428
+	JEQ     same431
 	ADDQ    $0x00000080, BX
 
-same428:
+same431:
 	SUBQ $0x00000020, SI
-	JMP  tile426
+	JMP  tile429
 
-next427:
+next430:
 	TESTQ     SI, SI
-	JLE       end418
+	JLE       end421
 	CMPQ      SI, $0x10
-	JEQ       one433
-	JLT       part434
+	JEQ       one436
+	JLT       part437
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros435
+	JEQ       zeros438
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5948,9 +5973,9 @@ next427:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready436
+	JMP       ready439
 
-zeros435:
+zeros438:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5964,13 +5989,13 @@ zeros435:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready436:
+ready439:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed438
+	JLE   summed441
 
-k437:
+k440:
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -5994,9 +6019,9 @@ k437:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k437
+	JNE          k440
 
-summed438:
+summed441:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6014,11 +6039,11 @@ summed438:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end418
+	JMP     end421
 
-one433:
+one436:
 	TESTQ   BX, BX
-	JEQ     zeros439
+	JEQ     zeros442
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6030,9 +6055,9 @@ one433:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready440
+	JMP     ready443
 
-zeros439:
+zeros442:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6040,13 +6065,13 @@ zeros439:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready440:
+ready443:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed442
+	JLE   summed445
 
-k441:
+k444:
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6057,9 +6082,9 @@ k441:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k441
+	JNE              k444
 
-summed442:
+summed445:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6071,15 +6096,15 @@ summed442:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end418
+	JMP     end421
 
-part434:
+part437:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros443
+	JEQ       zeros446
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6091,9 +6116,9 @@ part434:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready444
+	JMP       ready447
 
-zeros443:
+zeros446:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6101,13 +6126,13 @@ zeros443:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready444:
+ready447:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed446
+	JLE   summed449
 
-k445:
+k448:
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6118,9 +6143,9 @@ k445:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k445
+	JNE              k448
 
-summed446:
+summed449:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6133,7 +6158,7 @@ summed446:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end418:
+end421:
 	VZEROUPPER
 	RET
 
@@ -6151,11 +6176,11 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile448:
+tile451:
 	CMPQ    SI, $0x00000020
-	JLT     next449
+	JLT     next452
 	TESTQ   BX, BX
-	JEQ     zeros451
+	JEQ     zeros454
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6177,9 +6202,9 @@ tile448:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready452
+	JMP     ready455
 
-zeros451:
+zeros454:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6195,14 +6220,14 @@ zeros451:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready452:
+ready455:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed454
+	JLE   summed457
 
-k453:
+k456:
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -6229,9 +6254,9 @@ k453:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k453
+	JNE          k456
 
-summed454:
+summed457:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6256,26 +6281,26 @@ summed454:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same450
+	JEQ     same453
 	ADDQ    $0x00000080, BX
 
-same450:
+same453:
 	SUBQ $0x00000020, SI
-	JMP  tile448
+	JMP  tile451
 
-next449:
+next452:
 	TESTQ     SI, SI
-	JLE       end447
+	JLE       end450
 	CMPQ      SI, $0x10
-	JEQ       one455
-	JLT       part456
+	JEQ       one458
+	JLT       part459
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros457
+	JEQ       zeros460
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6296,9 +6321,9 @@ next449:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready458
+	JMP       ready461
 
-zeros457:
+zeros460:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6314,13 +6339,13 @@ zeros457:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready458:
+ready461:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed460
+	JLE   summed463
 
-k459:
+k462:
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -6347,9 +6372,9 @@ k459:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k459
+	JNE          k462
 
-summed460:
+summed463:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6370,11 +6395,11 @@ summed460:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end447
+	JMP     end450
 
-one455:
+one458:
 	TESTQ   BX, BX
-	JEQ     zeros461
+	JEQ     zeros464
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6388,9 +6413,9 @@ one455:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready462
+	JMP     ready465
 
-zeros461:
+zeros464:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6399,13 +6424,13 @@ zeros461:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready462:
+ready465:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed464
+	JLE   summed467
 
-k463:
+k466:
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6417,9 +6442,9 @@ k463:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k463
+	JNE              k466
 
-summed464:
+summed467:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6433,15 +6458,15 @@ summed464:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end447
+	JMP     end450
 
-part456:
+part459:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros465
+	JEQ       zeros468
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6455,9 +6480,9 @@ part456:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready466
+	JMP       ready469
 
-zeros465:
+zeros468:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6466,13 +6491,13 @@ zeros465:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready466:
+ready469:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed468
+	JLE   summed471
 
-k467:
+k470:
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6484,9 +6509,9 @@ k467:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k467
+	JNE              k470
 
-summed468:
+summed471:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6501,7 +6526,7 @@ summed468:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end447:
+end450:
 	VZEROUPPER
 	RET
 
@@ -6519,11 +6544,11 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile470:
+tile473:
 	CMPQ    SI, $0x00000020
-	JLT     next471
+	JLT     next474
 	TESTQ   BX, BX
-	JEQ     zeros473
+	JEQ     zeros476
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6548,9 +6573,9 @@ tile470:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready474
+	JMP     ready477
 
-zeros473:
+zeros476:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6568,16 +6593,16 @@ zeros473:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready474:
+ready477:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed476
+	JLE   summed479
 
-k475:
+k478:
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -6608,9 +6633,9 @@ k475:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k475
+	JNE          k478
 
-summed476:
+summed479:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6638,26 +6663,26 @@ summed476:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same472
+	JEQ     same475
 	ADDQ    $0x00000080, BX
 
-same472:
+same475:
 	SUBQ $0x00000020, SI
-	JMP  tile470
+	JMP  tile473
 
-next471:
+next474:
 	TESTQ     SI, SI
-	JLE       end469
+	JLE       end472
 	CMPQ      SI, $0x10
-	JEQ       one477
-	JLT       part478
+	JEQ       one480
+	JLT       part481
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros479
+	JEQ       zeros482
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6681,9 +6706,9 @@ next471:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready480
+	JMP       ready483
 
-zeros479:
+zeros482:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6701,15 +6726,15 @@ zeros479:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready480:
+ready483:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed482
+	JLE   summed485
 
-k481:
+k484:
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -6740,9 +6765,9 @@ k481:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k481
+	JNE          k484
 
-summed482:
+summed485:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6766,11 +6791,11 @@ summed482:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end469
+	JMP     end472
 
-one477:
+one480:
 	TESTQ   BX, BX
-	JEQ     zeros483
+	JEQ     zeros486
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6786,9 +6811,9 @@ one477:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready484
+	JMP     ready487
 
-zeros483:
+zeros486:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6798,15 +6823,15 @@ zeros483:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready484:
+ready487:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed486
+	JLE   summed489
 
-k485:
+k488:
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -6820,9 +6845,9 @@ k485:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k485
+	JNE              k488
 
-summed486:
+summed489:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6838,15 +6863,15 @@ summed486:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end469
+	JMP     end472
 
-part478:
+part481:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros487
+	JEQ       zeros490
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6862,9 +6887,9 @@ part478:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready488
+	JMP       ready491
 
-zeros487:
+zeros490:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6874,15 +6899,15 @@ zeros487:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready488:
+ready491:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed490
+	JLE   summed493
 
-k489:
+k492:
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -6896,9 +6921,9 @@ k489:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k489
+	JNE              k492
 
-summed490:
+summed493:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6915,7 +6940,7 @@ summed490:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end469:
+end472:
 	VZEROUPPER
 	RET
 
@@ -6933,11 +6958,11 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile492:
+tile495:
 	CMPQ    SI, $0x00000020
-	JLT     next493
+	JLT     next496
 	TESTQ   BX, BX
-	JEQ     zeros495
+	JEQ     zeros498
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6965,9 +6990,9 @@ tile492:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready496
+	JMP     ready499
 
-zeros495:
+zeros498:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6987,16 +7012,16 @@ zeros495:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready496:
+ready499:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed498
+	JLE   summed501
 
-k497:
+k500:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -7030,9 +7055,9 @@ k497:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k497
+	JNE          k500
 
-summed498:
+summed501:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7063,26 +7088,26 @@ summed498:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same494
+	JEQ     same497
 	ADDQ    $0x00000080, BX
 
-same494:
+same497:
 	SUBQ $0x00000020, SI
-	JMP  tile492
+	JMP  tile495
 
-next493:
+next496:
 	TESTQ     SI, SI
-	JLE       end491
+	JLE       end494
 	CMPQ      SI, $0x10
-	JEQ       one499
-	JLT       part500
+	JEQ       one502
+	JLT       part503
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros501
+	JEQ       zeros504
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7109,9 +7134,9 @@ next493:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready502
+	JMP       ready505
 
-zeros501:
+zeros504:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7131,15 +7156,15 @@ zeros501:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready502:
+ready505:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed504
+	JLE   summed507
 
-k503:
+k506:
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -7173,9 +7198,9 @@ k503:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k503
+	JNE          k506
 
-summed504:
+summed507:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7202,11 +7227,11 @@ summed504:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end491
+	JMP     end494
 
-one499:
+one502:
 	TESTQ   BX, BX
-	JEQ     zeros505
+	JEQ     zeros508
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7224,9 +7249,9 @@ one499:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready506
+	JMP     ready509
 
-zeros505:
+zeros508:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7237,15 +7262,15 @@ zeros505:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready506:
+ready509:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed508
+	JLE   summed511
 
-k507:
+k510:
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7260,9 +7285,9 @@ k507:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k507
+	JNE              k510
 
-summed508:
+summed511:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7280,15 +7305,15 @@ summed508:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end491
+	JMP     end494
 
-part500:
+part503:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros509
+	JEQ       zeros512
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7306,9 +7331,9 @@ part500:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready510
+	JMP       ready513
 
-zeros509:
+zeros512:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7319,15 +7344,15 @@ zeros509:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready510:
+ready513:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed512
+	JLE   summed515
 
-k511:
+k514:
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7342,9 +7367,9 @@ k511:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k511
+	JNE              k514
 
-summed512:
+summed515:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7363,7 +7388,7 @@ summed512:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end491:
+end494:
 	VZEROUPPER
 	RET
 
@@ -7381,11 +7406,11 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile514:
+tile517:
 	CMPQ    SI, $0x00000020
-	JLT     next515
+	JLT     next518
 	TESTQ   BX, BX
-	JEQ     zeros517
+	JEQ     zeros520
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7416,9 +7441,9 @@ tile514:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready518
+	JMP     ready521
 
-zeros517:
+zeros520:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7440,16 +7465,16 @@ zeros517:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready518:
+ready521:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed520
+	JLE   summed523
 
-k519:
+k522:
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -7486,9 +7511,9 @@ k519:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k519
+	JNE          k522
 
-summed520:
+summed523:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7522,26 +7547,26 @@ summed520:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same516
+	JEQ     same519
 	ADDQ    $0x00000080, BX
 
-same516:
+same519:
 	SUBQ $0x00000020, SI
-	JMP  tile514
+	JMP  tile517
 
-next515:
+next518:
 	TESTQ     SI, SI
-	JLE       end513
+	JLE       end516
 	CMPQ      SI, $0x10
-	JEQ       one521
-	JLT       part522
+	JEQ       one524
+	JLT       part525
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros523
+	JEQ       zeros526
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7571,9 +7596,9 @@ next515:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready524
+	JMP       ready527
 
-zeros523:
+zeros526:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7595,15 +7620,15 @@ zeros523:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready524:
+ready527:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed526
+	JLE   summed529
 
-k525:
+k528:
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -7640,9 +7665,9 @@ k525:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k525
+	JNE          k528
 
-summed526:
+summed529:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7672,11 +7697,11 @@ summed526:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end513
+	JMP     end516
 
-one521:
+one524:
 	TESTQ   BX, BX
-	JEQ     zeros527
+	JEQ     zeros530
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7696,9 +7721,9 @@ one521:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready528
+	JMP     ready531
 
-zeros527:
+zeros530:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7710,15 +7735,15 @@ zeros527:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready528:
+ready531:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed530
+	JLE   summed533
 
-k529:
+k532:
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -7734,9 +7759,9 @@ k529:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k529
+	JNE              k532
 
-summed530:
+summed533:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7756,15 +7781,15 @@ summed530:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end513
+	JMP     end516
 
-part522:
+part525:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros531
+	JEQ       zeros534
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7784,9 +7809,9 @@ part522:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready532
+	JMP       ready535
 
-zeros531:
+zeros534:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7798,15 +7823,15 @@ zeros531:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready532:
+ready535:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed534
+	JLE   summed537
 
-k533:
+k536:
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -7822,9 +7847,9 @@ k533:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k533
+	JNE              k536
 
-summed534:
+summed537:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7845,7 +7870,7 @@ summed534:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end513:
+end516:
 	VZEROUPPER
 	RET
 
@@ -7863,11 +7888,11 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile536:
+tile539:
 	CMPQ    SI, $0x00000020
-	JLT     next537
+	JLT     next540
 	TESTQ   BX, BX
-	JEQ     zeros539
+	JEQ     zeros542
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7901,9 +7926,9 @@ tile536:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready540
+	JMP     ready543
 
-zeros539:
+zeros542:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7927,16 +7952,16 @@ zeros539:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready540:
+ready543:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed542
+	JLE   summed545
 
-k541:
+k544:
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -7976,9 +8001,9 @@ k541:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k541
+	JNE          k544
 
-summed542:
+summed545:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8015,26 +8040,26 @@ summed542:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same538
+	JEQ     same541
 	ADDQ    $0x00000080, BX
 
-same538:
+same541:
 	SUBQ $0x00000020, SI
-	JMP  tile536
+	JMP  tile539
 
-next537:
+next540:
 	TESTQ     SI, SI
-	JLE       end535
+	JLE       end538
 	CMPQ      SI, $0x10
-	JEQ       one543
-	JLT       part544
+	JEQ       one546
+	JLT       part547
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros545
+	JEQ       zeros548
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8067,9 +8092,9 @@ next537:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready546
+	JMP       ready549
 
-zeros545:
+zeros548:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8093,15 +8118,15 @@ zeros545:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready546:
+ready549:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed548
+	JLE   summed551
 
-k547:
+k550:
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -8141,9 +8166,9 @@ k547:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k547
+	JNE          k550
 
-summed548:
+summed551:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8176,11 +8201,11 @@ summed548:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end535
+	JMP     end538
 
-one543:
+one546:
 	TESTQ   BX, BX
-	JEQ     zeros549
+	JEQ     zeros552
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8202,9 +8227,9 @@ one543:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready550
+	JMP     ready553
 
-zeros549:
+zeros552:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8217,15 +8242,15 @@ zeros549:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready550:
+ready553:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed552
+	JLE   summed555
 
-k551:
+k554:
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8242,9 +8267,9 @@ k551:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k551
+	JNE              k554
 
-summed552:
+summed555:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8266,15 +8291,15 @@ summed552:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end535
+	JMP     end538
 
-part544:
+part547:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros553
+	JEQ       zeros556
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8296,9 +8321,9 @@ part544:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready554
+	JMP       ready557
 
-zeros553:
+zeros556:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8311,15 +8336,15 @@ zeros553:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready554:
+ready557:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed556
+	JLE   summed559
 
-k555:
+k558:
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8336,9 +8361,9 @@ k555:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k555
+	JNE              k558
 
-summed556:
+summed559:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8361,7 +8386,7 @@ summed556:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end535:
+end538:
 	VZEROUPPER
 	RET
 
@@ -8379,11 +8404,11 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile558:
+tile561:
 	CMPQ    SI, $0x00000020
-	JLT     next559
+	JLT     next562
 	TESTQ   BX, BX
-	JEQ     zeros561
+	JEQ     zeros564
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8420,9 +8445,9 @@ tile558:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready562
+	JMP     ready565
 
-zeros561:
+zeros564:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8448,16 +8473,16 @@ zeros561:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready562:
+ready565:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed564
+	JLE   summed567
 
-k563:
+k566:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -8500,9 +8525,9 @@ k563:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k563
+	JNE          k566
 
-summed564:
+summed567:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8542,26 +8567,26 @@ summed564:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same560
+	JEQ     same563
 	ADDQ    $0x00000080, BX
 
-same560:
+same563:
 	SUBQ $0x00000020, SI
-	JMP  tile558
+	JMP  tile561
 
-next559:
+next562:
 	TESTQ     SI, SI
-	JLE       end557
+	JLE       end560
 	CMPQ      SI, $0x10
-	JEQ       one565
-	JLT       part566
+	JEQ       one568
+	JLT       part569
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros567
+	JEQ       zeros570
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8597,9 +8622,9 @@ next559:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready568
+	JMP       ready571
 
-zeros567:
+zeros570:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8625,15 +8650,15 @@ zeros567:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready568:
+ready571:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed570
+	JLE   summed573
 
-k569:
+k572:
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -8676,9 +8701,9 @@ k569:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k569
+	JNE          k572
 
-summed570:
+summed573:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8714,11 +8739,11 @@ summed570:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end557
+	JMP     end560
 
-one565:
+one568:
 	TESTQ   BX, BX
-	JEQ     zeros571
+	JEQ     zeros574
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8742,9 +8767,9 @@ one565:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready572
+	JMP     ready575
 
-zeros571:
+zeros574:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8758,15 +8783,15 @@ zeros571:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready572:
+ready575:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed574
+	JLE   summed577
 
-k573:
+k576:
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -8784,9 +8809,9 @@ k573:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k573
+	JNE              k576
 
-summed574:
+summed577:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8810,15 +8835,15 @@ summed574:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end557
+	JMP     end560
 
-part566:
+part569:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros575
+	JEQ       zeros578
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8842,9 +8867,9 @@ part566:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready576
+	JMP       ready579
 
-zeros575:
+zeros578:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8858,15 +8883,15 @@ zeros575:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready576:
+ready579:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed578
+	JLE   summed581
 
-k577:
+k580:
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -8884,9 +8909,9 @@ k577:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k577
+	JNE              k580
 
-summed578:
+summed581:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8911,6 +8936,6 @@ summed578:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end557:
+end560:
 	VZEROUPPER
 	RET

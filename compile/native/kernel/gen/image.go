@@ -23,11 +23,12 @@ func (m *machine) copyBlocks() {
 		args.skipUnless(size, done)
 	}
 	dst, a, n := args.load(fieldDst), args.load(fieldA), args.load(fieldN)
+	strides := []op{args.load(strideDst), args.load(strideA)}
 	each := func(body func(to, from gp)) {
 		blocks, loop := args.load(fieldK), m.label("blocks")
 		m.Label(loop)
 		to, from := m.copyGP(dst), m.copyGP(a)
-		m.rows(args, []gp{to, from}, []op{args.at(strideDst), args.at(strideA)}, func() { body(to, from) })
+		m.rows(args, []gp{to, from}, strides, func() { body(to, from) })
 		m.ADDQ(args.at(blocksDst), dst)
 		m.ADDQ(args.at(columnsA), a)
 		m.DECQ(blocks)
@@ -46,7 +47,19 @@ func (m *machine) copyBlocks() {
 	each(func(to, from gp) { m.store(m.load(mem(from, 0), nil), mem(to, 0), nil) })
 	m.Label(narrow)
 	t := m.newTail(n)
-	each(func(to, from gp) { m.store(m.load(mem(from, 0), t), mem(to, 0), t) })
+	if m.wide { // stores of half a vector cross fewer lines of the cache
+		half, x := m.label("half"), m.YMM()
+		m.CMPQ(n, operand.U8(8))
+		m.JLE(jump(half))
+		each(func(to, from gp) { m.store(m.load(mem(from, 0), t), mem(to, 0), t) })
+		m.Label(half)
+		each(func(to, from gp) {
+			m.VMOVUPS_Z(mem(from, 0), t.k, x)
+			m.VMOVUPS(x, t.k, mem(to, 0))
+		})
+	} else {
+		each(func(to, from gp) { m.store(m.load(mem(from, 0), t), mem(to, 0), t) })
+	}
 	m.Label(done)
 	m.end()
 }
