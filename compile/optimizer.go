@@ -3,7 +3,6 @@
 package compile
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -42,8 +41,9 @@ func UpdatedName(vector string) string { return "new_" + vector }
 // optimizer is a rule that computes new parameters from gradients. All are defined as in
 // PyTorch, including the order of operations that matters to rounding.
 type optimizer struct {
-	state   func(t *language.Train) []string // state vectors in addition to the parameters
-	scalars func(t *language.Train, update int) map[string]float64
+	state func(t *language.Train) []string // state vectors in addition to the parameters
+	// scalars appends the scalars of an update.
+	scalars func(to []Scalar, t *language.Train, update int) []Scalar
 	// step sets the new values of the state vectors and returns the new parameters.
 	step func(u *update, w, g *graph.Node) *graph.Node
 }
@@ -67,20 +67,26 @@ func rmspropState(t *language.Train) []string {
 	return []string{InSecondMoment}
 }
 
-func noScalars(*language.Train, int) map[string]float64 { return nil }
+// Scalar is an input [1] of a step.
+type Scalar struct {
+	Name  string
+	Value float64
+}
+
+func noScalars(to []Scalar, _ *language.Train, _ int) []Scalar { return to }
 
 // corrections are computed in float64: in float32, 1 - 0.999^n has only four correct
 // digits in the first updates.
-func corrections(t *language.Train, n int) map[string]float64 {
+func corrections(to []Scalar, t *language.Train, n int) []Scalar {
 	left := func(beta float64) float64 { return -math.Expm1(float64(n) * math.Log(beta)) }
-	scalars := map[string]float64{InFirstCorrection: 1, InSecondCorrection: 1}
+	first, second := 1., 1.
 	if beta := t.Beta1.V; beta > 0 {
-		scalars[InFirstCorrection] = 1 / left(beta)
+		first = 1 / left(beta)
 	}
 	if beta := t.Beta2.V; beta > 0 {
-		scalars[InSecondCorrection] = 1 / math.Sqrt(left(beta))
+		second = 1 / math.Sqrt(left(beta))
 	}
-	return scalars
+	return append(to, Scalar{InFirstCorrection, first}, Scalar{InSecondCorrection, second})
 }
 
 // OptimizerState returns the names of the state vectors [P] of the optimiser. A training
@@ -98,19 +104,17 @@ func (p *Program) OptimizerState() []string {
 // replace: the parameters and the state of the optimiser.
 func (p *Program) StateVectors() []string { return append([]string{InParams}, p.OptimizerState()...) }
 
-// StepScalars returns the inputs [1] of a step that change from step to step, by name.
-func (p *Program) StepScalars(at Position) map[string]float64 {
+// StepScalars appends the inputs [1] of a step that change from step to step. Their order is the same for all steps.
+func (p *Program) StepScalars(to []Scalar, at Position) []Scalar {
 	t := &p.Spec.Train
-	scalars := optimizers[t.Optimizer.V].scalars(t, max(1, at.Update))
-	if !accumulates(t) {
-		return scalars
+	if accumulates(t) {
+		now := 1.
+		if at.Pending {
+			now = 0
+		}
+		to = append(to, Scalar{InGradientShare, 1 / float64(max(1, at.Steps))}, Scalar{InUpdateNow, now})
 	}
-	all := map[string]float64{InGradientShare: 1 / float64(max(1, at.Steps)), InUpdateNow: 1}
-	if at.Pending {
-		all[InUpdateNow] = 0
-	}
-	maps.Copy(all, scalars)
-	return all
+	return optimizers[t.Optimizer.V].scalars(to, t, max(1, at.Update))
 }
 
 // accumulates reports whether an update averages the gradients of several steps.

@@ -86,15 +86,6 @@ func (p *Program) MaskScales() map[string]float32 {
 	return scales
 }
 
-// Values appends the mask to a slice, given which elements are kept: 1, or 0 for dropped ones.
-func (m *Mask) Values(to []float32, kept []uint8) []float32 {
-	scale := m.Scale()
-	for _, keep := range kept {
-		to = append(to, scale*float32(keep))
-	}
-	return to
-}
-
 // Program is a compiled spec.
 type Program struct {
 	Spec      *language.Spec

@@ -38,15 +38,25 @@ func (d *Draw) instances(bag, instances int) []int {
 type Loaded struct {
 	Bags       []int     // [B] numbers of the bags in the dataset
 	Instances  []float32 // [N, Dim]
+	Shared     bool      // Instances share memory with the dataset, so they must not be changed
 	BagOf      []int     // [N] index into Bags of the bag of each instance, ascending
 	Candidates []float32 // [B, Classes] 1 for candidate labels, else 0
 
-	half []byte // instead of Instances: the numbers of 16 bits in the files
+	own  []float32 // memory for Instances that are not shared
+	half []byte    // instead of Instances: the numbers of 16 bits in the files
 }
 
-// assemble fills the batch with bags of d and reuses its memory. It fails only for a dataset on
-// disk.
+// assemble fills the batch with bags of d and reuses its memory. A whole bag in memory is not copied. It fails only for
+// a dataset on disk.
 func (b *Loaded) assemble(d *Dataset, bags []int, draw *Draw) error {
+	if b.Shared {
+		b.Instances, b.Shared = b.own, false
+	}
+	if len(bags) == 1 && !d.OnDisk() && draw.Size(d.Size(bags[0])) == d.Size(bags[0]) {
+		b.own, b.Shared = b.Instances, true
+		b.Instances, _ = d.Bag(bags[0])
+		return b.fill(d, bags, draw, func(int, int) error { return nil })
+	}
 	b.Instances = b.Instances[:0]
 	return b.fill(d, bags, draw, func(bag, n int) error {
 		start, values := len(b.Instances), n*d.Dim()

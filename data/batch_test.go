@@ -30,8 +30,18 @@ func TestAssemble(t *testing.T) {
 	if !reflect.DeepEqual(b, want) {
 		t.Errorf("got  %+v\nwant %+v", b, want)
 	}
-	if n := testing.AllocsPerRun(10, func() { b.assemble(d, []int{1, 0}, nil) }); n != 0 {
+	before := slices.Clone(d.Instances)
+	if n := testing.AllocsPerRun(10, func() {
+		b.assemble(d, []int{1}, nil)
+		if !b.Shared || &b.Instances[0] != &d.Instances[4] || len(b.Instances) != 2 {
+			t.Errorf("a bag alone is copied: %+v", b)
+		}
+		b.assemble(d, []int{1, 0}, nil)
+	}); n != 0 {
 		t.Errorf("assembling again takes %v allocations", n)
+	}
+	if want.own = b.own; !reflect.DeepEqual(b, want) || !slices.Equal(d.Instances, before) {
+		t.Errorf("after a bag alone: %+v, dataset %v", b, d.Instances)
 	}
 }
 

@@ -142,7 +142,7 @@ func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 	}
 	k, size, t := p.Signature.Classes, ndarray.Size(p.Signature.Instance), &p.Spec.Train
 	b := &train.Batch{
-		BagOf: bagOf, Bags: bags, Instances: normal(len(bagOf)*size, 1), Masks: map[string][]uint8{},
+		BagOf: bagOf, Bags: bags, Instances: normal(len(bagOf)*size, 1), Masks: map[string][]float32{},
 		Candidates: make([]float32, bags*k), LabelWeights: make([]float32, bags*k),
 		Lambda: 0.75, Epoch: p.Spec.Weights.FirstEpoch.V, Epochs: t.Epochs.V, LR: t.LR.V,
 		Position: compile.Position{Steps: 2},
@@ -159,8 +159,8 @@ func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 	}
 	for i := range p.Masks {
 		m := &p.Masks[i]
-		b.Masks[m.Name] = make([]uint8, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
-		train.DrawMask(b.Masks[m.Name], m, Seed, int(draw), 1)
+		b.Masks[m.Name] = make([]float32, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
+		train.NewDropout(m, Seed).Draw(b.Masks[m.Name], int(draw), 1)
 	}
 	s := &train.State{Params: f.state.Params, Optimizer: map[string][]float32{}}
 	least := float32(0)

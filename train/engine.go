@@ -12,15 +12,15 @@ import (
 
 // Batch is the input of one step.
 type Batch struct {
-	Instances    []float32          // [N, ...] row-major, normalised
-	BagOf        []int              // [N] bag of each instance, 0 to B-1, ascending
-	Bags         int                // B
-	Candidates   []float32          // [B, k]
-	LabelWeights []float32          // [B, k] label weights after the previous epoch
-	Masks        map[string][]uint8 // dropout masks: 1 keeps an element, 0 drops it
-	Lambda       float64            // momentum of the label weights
-	Epoch        int                // t of the schedules, see Run.ScheduleEpoch
-	Epochs       int                // T
+	Instances    []float32            // [N, ...] row-major, normalised
+	BagOf        []int                // [N] bag of each instance, 0 to B-1, ascending
+	Bags         int                  // B
+	Candidates   []float32            // [B, k]
+	LabelWeights []float32            // [B, k] label weights after the previous epoch
+	Masks        map[string][]float32 // dropout masks: 0 drops an element, compile.Mask.Scale keeps it
+	Lambda       float64              // momentum of the label weights
+	Epoch        int                  // t of the schedules, see Run.ScheduleEpoch
+	Epochs       int                  // T
 	LR           float64
 	Position     compile.Position
 	// ClassWeights are the factors [k] of train.class_weights; nil without it.

@@ -107,7 +107,7 @@ func TestBatches(t *testing.T) {
 				masks++
 				if m == 0 {
 					zeros++
-				} else if m != 1 {
+				} else if m != o.Program.Masks[0].Scale() {
 					t.Fatalf("mask value %v", m)
 				}
 			}

@@ -3,9 +3,6 @@
 package train
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -18,8 +15,8 @@ type Inputs struct {
 	Floats map[string][]float32
 	BagOf  []int // -1: padding, in no bag
 
-	padded map[string][]float32 // and scalars
-	scaled map[string][]float32 // masks
+	padded  map[string][]float32 // and scalars
+	scalars []compile.Scalar
 }
 
 // SetBatch sets the inputs of a step graph for n instances in the given number
@@ -31,8 +28,9 @@ func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) {
 	in.set(compile.InCandidates, b.Candidates, bags*p.Signature.Classes, zero)
 	in.set(compile.InLabelWeights, b.LabelWeights, bags*p.Signature.Classes, zero)
 	in.masks(p, b, n, bags)
-	for name, v := range b.Scalars(p) {
-		in.set(name, nil, 1, []float32{float32(v)})
+	in.scalars = b.Scalars(in.scalars[:0], p)
+	for _, s := range in.scalars {
+		in.set(s.Name, nil, 1, []float32{float32(s.Value)})
 	}
 	if p.WeighsClasses() {
 		in.Floats[compile.InClassWeights] = b.ClassWeights
@@ -43,13 +41,10 @@ func (in *Inputs) SetBatch(p *compile.Program, b *Batch, n, bags int) {
 func (in *Inputs) masks(p *compile.Program, b *Batch, n, bags int) {
 	for i := range p.Masks {
 		m := &p.Masks[i]
-		to := in.scaled[m.Name]
-		to = m.Values(slices.Grow(to[:0], len(b.Masks[m.Name])), b.Masks[m.Name])
-		in.scaled[m.Name] = to
-		if m.Shape[0] == graph.N {
-			in.rows(m.Name, to, len(b.BagOf), n)
+		if values := b.Masks[m.Name]; m.Shape[0] == graph.N {
+			in.rows(m.Name, values, len(b.BagOf), n)
 		} else {
-			in.set(m.Name, to, ndarray.Size(m.Shape.Concrete(n, bags)), zero)
+			in.set(m.Name, values, ndarray.Size(m.Shape.Concrete(n, bags)), zero)
 		}
 	}
 }
@@ -63,7 +58,7 @@ func (in *Inputs) SetInstances(instances []float32, bagOf []int, n int) {
 
 func (in *Inputs) start(bagOf []int, n int) {
 	if in.Floats == nil {
-		in.Floats, in.padded, in.scaled = map[string][]float32{}, map[string][]float32{}, map[string][]float32{}
+		in.Floats, in.padded = map[string][]float32{}, map[string][]float32{}
 	}
 	in.BagOf = append(in.BagOf[:0], bagOf...)
 	for len(in.BagOf) < n {
@@ -92,14 +87,12 @@ func (in *Inputs) set(name string, values []float32, size int, padding []float32
 
 var zero = []float32{0}
 
-// Scalars returns the inputs of one element by name.
-func (b *Batch) Scalars(p *compile.Program) map[string]float64 {
-	scalars := map[string]float64{
-		compile.InLR: b.LR, compile.InLambda: b.Lambda, compile.InEpoch: float64(b.Epoch),
-		compile.InEpochs: float64(b.Epochs),
-	}
-	maps.Copy(scalars, p.StepScalars(b.Position))
-	return scalars
+// Scalars appends the inputs of one element. Their order is the same for all batches of a program.
+func (b *Batch) Scalars(to []compile.Scalar, p *compile.Program) []compile.Scalar {
+	to = append(to, compile.Scalar{Name: compile.InLR, Value: b.LR}, compile.Scalar{Name: compile.InLambda, Value: b.Lambda},
+		compile.Scalar{Name: compile.InEpoch, Value: float64(b.Epoch)},
+		compile.Scalar{Name: compile.InEpochs, Value: float64(b.Epochs)})
+	return p.StepScalars(to, b.Position)
 }
 
 // RoundUp rounds n up to a multiple of 8 times a power of 2, which is about n/parts for large n,

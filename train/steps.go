@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"runtime"
 	"slices"
 
@@ -44,13 +43,41 @@ type stepwise struct {
 	engine Engine
 	run    *Run
 	*data.Loader
-	largest int   // instances of the largest batch
-	batch   Batch // of the current step; the next one reuses its memory
+	training *data.Loader // of normalised training bags, if they are normalised once; else the same
+	largest  int          // instances of the largest batch
+	batch    Batch        // of the current step; the next one reuses its memory
+	scores   []float32    // memory for normalised instances
+	masks    []*Dropout
 }
+
+// maxNormalized is the largest number of values that are normalised once, in a copy that a run keeps. Larger datasets
+// and those on disk are normalised batch by batch.
+const maxNormalized = 1 << 23
 
 func newStepwise(e Engine, r *Run) *stepwise {
 	largest := r.largestBatch()
-	return &stepwise{engine: e, run: r, Loader: data.NewLoader(r.Data, largest), largest: largest}
+	s := &stepwise{engine: e, run: r, Loader: data.NewLoader(r.Data, largest), largest: largest}
+	s.normalize(maxNormalized)
+	for i := range r.Program.Masks {
+		s.masks = append(s.masks, NewDropout(&r.Program.Masks[i], r.Seed()))
+	}
+	return s
+}
+
+// normalize normalises the training bags of a dataset in memory of at most so many values.
+func (s *stepwise) normalize(most int) {
+	r := s.run
+	s.training = s.Loader
+	if values := len(r.Data.Instances); r.mean != nil && !r.Data.OnDisk() && values <= most {
+		normalized := *r.Data
+		normalized.Instances = make([]float32, values)
+		for _, i := range r.Split.Train {
+			from, _ := r.Data.Bag(i) // which is in memory
+			to, _ := normalized.Bag(i)
+			ZScores(to, from, r.mean, r.std)
+		}
+		s.training = data.NewLoader(&normalized, s.largest)
+	}
 }
 
 // largestBatch returns an upper bound of the number of instances of a batch, of the training
@@ -74,7 +101,7 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	r, step := s.run, 0
-	for bags, err := range s.Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
+	for bags, err := range s.training.Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
 		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)
@@ -103,14 +130,18 @@ func (s *stepwise) step(bags *data.Loaded, step int) (*StepResult, error) {
 	return out, nil
 }
 
-// nextBatch returns the batch of a step. It normalises the instances in place.
+// nextBatch returns the batch of a step.
 func (s *stepwise) nextBatch(bags *data.Loaded, step int) *Batch {
 	r, b := s.run, &s.batch
 	*b = Batch{Instances: bags.Instances, BagOf: bags.BagOf, Bags: len(bags.Bags), Candidates: bags.Candidates,
 		LabelWeights: b.LabelWeights[:0], Masks: b.Masks, Lambda: r.now.Lambda, Epoch: r.ScheduleEpoch(), Epochs: r.Epochs,
 		LR: r.now.LR, Position: r.Position(step), ClassWeights: r.ClassWeights}
-	if r.mean != nil {
-		ZScores(b.Instances, b.Instances, r.mean, r.std)
+	if r.mean != nil && s.training == s.Loader {
+		if bags.Shared {
+			s.scores = slices.Grow(s.scores[:0], len(b.Instances))[:len(b.Instances)]
+			b.Instances = s.scores
+		}
+		ZScores(b.Instances, bags.Instances, r.mean, r.std)
 	}
 	for _, bag := range bags.Bags {
 		b.LabelWeights = append(b.LabelWeights, r.BagWeightsBefore(bag)...)
@@ -133,7 +164,7 @@ func ZScores(to, from, mean, std []float32) {
 func (s *stepwise) drawMasks(step int) {
 	b, r := &s.batch, s.run
 	if b.Masks == nil {
-		b.Masks = map[string][]uint8{}
+		b.Masks = map[string][]float32{}
 	}
 	for i := range r.Program.Masks {
 		m := &r.Program.Masks[i]
@@ -141,22 +172,10 @@ func (s *stepwise) drawMasks(step int) {
 		values := b.Masks[m.Name]
 		// Allocate for the largest batch at once: if masks grew, an old and a new one would be in memory together.
 		if cap(values) < n {
-			values = make([]uint8, n, max(n, ndarray.Size(m.Shape.Concrete(s.largest, b.Bags))))
+			values = make([]float32, n, max(n, ndarray.Size(m.Shape.Concrete(s.largest, b.Bags))))
 		}
-		DrawMask(values[:n], m, r.Seed(), r.now.Epoch, step)
+		s.masks[i].Draw(values[:n], r.now.Epoch, step)
 		b.Masks[m.Name] = values[:n]
-	}
-}
-
-// DrawMask draws the dropout mask of a step: 0 with probability m.Drop, else 1. Epoch and step count
-// from 1.
-func DrawMask(mask []uint8, m *compile.Mask, seed uint64, epoch, step int) {
-	const bits = 53 // random bits of an element, as many as rand.Float64 uses; integers need no division and no branch
-	drop := uint64(math.Ceil(m.Drop * (1 << bits)))
-	source := ndarray.Stream(seed, m.Name, uint64(epoch), uint64(step))
-	for i := range mask {
-		number := source.Uint64() << (64 - bits) >> (64 - bits)
-		mask[i] = uint8((drop - 1 - number) >> 63) // the sign bit: number >= drop
 	}
 }
 
@@ -189,7 +208,9 @@ func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 // FirstSteps returns the initial state of a training and the batches of its first steps exactly as
 // engines get them, so that other programs can run the same steps. All steps are in the first
 // epoch, so that they use the initial label weights.
-func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
+func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) { return firstSteps(t, steps, maxNormalized) }
+
+func firstSteps(t *Trial, steps, most int) (*State, []*Batch, error) {
 	r := newRun(nil, t, 0)
 	r.begin(1)
 	chunks := r.Batches()
@@ -201,8 +222,9 @@ func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
 		return nil, nil, err
 	}
 	s := newStepwise(nil, r)
+	s.normalize(most)
 	var list []*Batch
-	for bags, err := range s.Load(chunks[:steps], t.instanceSample(1)) {
+	for bags, err := range s.training.Load(chunks[:steps], t.instanceSample(1)) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -216,7 +238,7 @@ func (b *Batch) clone() *Batch {
 	c := *b
 	c.Instances, c.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
 	c.Candidates, c.LabelWeights = slices.Clone(b.Candidates), slices.Clone(b.LabelWeights)
-	c.Masks = map[string][]uint8{}
+	c.Masks = map[string][]float32{}
 	for name, v := range b.Masks {
 		c.Masks[name] = slices.Clone(v)
 	}

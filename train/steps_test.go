@@ -5,11 +5,12 @@ package train_test
 import (
 	"context"
 	"errors"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -83,16 +84,37 @@ func TestSeveralTrialsStopped(t *testing.T) {
 	}
 }
 
-// A mask has the numbers of the random stream that rand.Float64 makes smaller than Drop as zeros.
-func TestDrawMask(t *testing.T) {
-	for _, drop := range []float64{0, 0x1p-53, 0.1, 0.25, 1. / 3, 0.5, 0.9, 1 - 0x1p-53} {
-		mask := make([]uint8, 5000)
-		train.DrawMask(mask, &compile.Mask{Name: "dropout1", Drop: drop}, 7, 2, 3)
-		numbers := ndarray.NewStream(7, "dropout1", 2, 3)
-		for i, keep := range mask {
-			if number := numbers.Float64(); (keep == 0) != (number < drop) || keep > 1 {
-				t.Fatalf("drop %g: number %d is %g, its mask %d", drop, i, number, keep)
+// A mask has the scale or 0, with the probability of the mask, and depends on its name, the seed, the epoch and the step.
+func TestDropout(t *testing.T) {
+	draw := func(name string, seed uint64, epoch, step int) []float32 {
+		mask, kept := make([]float32, 5001), make([]uint8, 5001)
+		d := train.NewDropout(&compile.Mask{Name: name, Drop: 0.25}, seed)
+		d.Draw(mask, epoch, step)
+		d.DrawBytes(kept, epoch, step)
+		for i, v := range mask {
+			if v != float32(kept[i])*(float32(1)/0.75) {
+				t.Fatalf("element %d is %v, its byte %d", i, v, kept[i])
 			}
+		}
+		return mask
+	}
+	first := draw("dropout1", 7, 2, 3)
+	var zeros int
+	for _, v := range first {
+		if v == 0 {
+			zeros++
+		}
+	}
+	if zeros < 1100 || zeros > 1400 {
+		t.Errorf("%d of %d elements are dropped with a probability of 0.25", zeros, len(first))
+	}
+	if !slices.Equal(first, draw("dropout1", 7, 2, 3)) {
+		t.Error("the same step has another mask")
+	}
+	for _, other := range [][]float32{draw("dropout2", 7, 2, 3), draw("dropout1", 8, 2, 3), draw("dropout1", 7<<32, 2, 3),
+		draw("dropout1", 7, 3, 3), draw("dropout1", 7, 2, 4), draw("dropout1", 7, 3, 2)} {
+		if slices.Equal(first, other) {
+			t.Error("another step has the same mask")
 		}
 	}
 }
@@ -114,5 +136,27 @@ func TestMasksAllocateOnce(t *testing.T) {
 	})
 	if len(sizes) < 2 || len(room) != 1 {
 		t.Errorf("batches of %d sizes have masks in memory of %d sizes", len(sizes), len(room))
+	}
+}
+
+// Batches are the same if the bags are normalised once and if they are in each step, which does not change the dataset.
+func TestNormalizedOnce(t *testing.T) {
+	for _, size := range []int{1, 4} {
+		o := toyOptions(t, func(s *language.Spec) { s.Train.Batch.V = size })
+		before := slices.Clone(o.Data.Instances)
+		var want []*train.Batch
+		for _, most := range []int{1 << 20, 0} {
+			_, batches, err := train.FirstStepsNormalized(&o.Trial, 5, most)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want != nil && !reflect.DeepEqual(batches, want) {
+				t.Errorf("%d bags a step: the batches differ", size)
+			}
+			want = batches
+		}
+		if slices.Equal(want[0].Instances, before[:len(want[0].Instances)]) || !slices.Equal(o.Data.Instances, before) {
+			t.Errorf("%d bags a step: the batches are not normalised, or the dataset changed", size)
+		}
 	}
 }

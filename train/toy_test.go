@@ -120,7 +120,7 @@ func (e *toyEngine) forward(x []float32, bagOf []int, bags int) (z, p []float32)
 
 func (e *toyEngine) Step(b *train.Batch) (*train.StepResult, error) {
 	x := append([]float32(nil), b.Instances...)
-	for i, m := range e.p.Masks[0].Values(nil, b.Masks["dropout1"]) {
+	for i, m := range b.Masks["dropout1"] {
 		x[i] *= m
 	}
 	z, p := e.forward(x, b.BagOf, b.Bags)

@@ -27,7 +27,7 @@ func Compile(g *graph.Graph, instances, bags int, o Options) (_ *Plan, err error
 	defer graph.Catch(&err, "planning %s for %d instances in %d bags", g.Name, instances, bags)
 	p := &planner{
 		Options: o, graph: g, instances: instances, bags: bags,
-		plan:  &Plan{Instances: instances, Bags: bags, starts: make([]int, bags+1), inputs: map[string]*input{}},
+		plan:  &Plan{Instances: instances, Bags: bags, starts: make([]int, bags+1), inputs: map[string]*Input{}},
 		nodes: make([]nodeInfo, len(g.Nodes)),
 	}
 	p.analyse()
@@ -291,7 +291,7 @@ func leaf(p *planner, n *graph.Node, _ []ref) ref {
 		}
 		return ref{p.named(n.Name, data), 0}
 	}
-	p.plan.inputs[n.Name] = &input{size: size}
+	p.plan.inputs[n.Name] = &Input{name: n.Name, size: size}
 	return ref{&buffer{kind: isInput, name: n.Name, size: size}, 0}
 }
 

@@ -35,7 +35,7 @@ func evaluate(t testing.TB, g *graph.Graph, env graph.Env, o Options) map[string
 		if v.Ints != nil {
 			continue
 		}
-		if err := p.Bind(name, ndarray.Convert[float32](v.Data)); err != nil {
+		if err := p.Input(name).Bind(ndarray.Convert[float32](v.Data)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,7 +227,7 @@ func TestUpdatesInPlace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := p.Bind("step", ndarray.Convert[float32](env.Values["step"].Data)); err != nil {
+		if err := p.Input("step").Bind(ndarray.Convert[float32](env.Values["step"].Data)); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
@@ -255,7 +255,7 @@ func TestRefusedCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Bind("instances", make([]float32, 1)) == nil {
+	if p.Input("instances").Bind(make([]float32, 1)) == nil {
 		t.Error("an input of another size was bound")
 	}
 	for _, bagOf := range [][]int{{0}, {0, 0, 0, 1, 1, 2}, {0, 1, 0, 1, 1, 1}, {-1, 0, 0, 1, 1, 1}} {

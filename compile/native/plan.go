@@ -19,7 +19,7 @@ type Plan struct {
 	Instances, Bags int
 
 	calls   []call
-	inputs  map[string]*input
+	inputs  map[string]*Input
 	outputs map[string][]float32
 	starts  []int // first instance of each bag, and the number of instances
 	scratch int   // size of the arena in elements
@@ -126,8 +126,9 @@ func (c *chain) compute(args *kernel.Args, n, from, to int) {
 	}
 }
 
-// input is the memory of an input that the caller binds, and the addresses that depend on it.
-type input struct {
+// Input is an input that the caller binds to memory, and the addresses that depend on it.
+type Input struct {
+	name   string
 	size   int
 	bound  *float32
 	places []inputPlace
@@ -139,15 +140,17 @@ type inputPlace struct {
 	at      int // in bytes
 }
 
-// Bind sets the memory that the following runs read an input from. The caller must not change it during a run.
-// Inputs that the plan's graph does not use are ignored.
-func (p *Plan) Bind(name string, values []float32) error {
-	in := p.inputs[name]
+// Input returns an input of the plan, or nil if the plan's graph does not use it.
+func (p *Plan) Input(name string) *Input { return p.inputs[name] }
+
+// Bind sets the memory that the following runs read an input from. The caller must not change it during a run. Bind of
+// nil does nothing.
+func (in *Input) Bind(values []float32) error {
 	if in == nil {
 		return nil
 	}
 	if len(values) != in.size {
-		return fmt.Errorf("input %s has %d numbers, the plan needs %d", name, len(values), in.size)
+		return fmt.Errorf("input %s has %d numbers, the plan needs %d", in.name, len(values), in.size)
 	}
 	first := unsafe.SliceData(values)
 	if in.bound == first {

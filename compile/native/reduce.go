@@ -54,9 +54,45 @@ func (p *planner) sumAxis(to, from ref, outer, length, inner int) {
 
 // maximum is OpMax or OpMaxMask.
 func maximum(p *planner, n *graph.Node, in []ref) ref {
-	groups := n.Groups(p.instances, p.bags)
-	where := make([]int, groups.Count)
-	return p.firstMax(n, in[0], where, func(x []float32) { graph.FirstMax(groups, x, nil, where) })
+	sizes, reduced := p.axes(n)
+	steps, groups := make([]int, len(sizes)), 1 // from a group to that of the next element of an axis
+	for i := len(sizes) - 1; i >= 0; i-- {
+		if !reduced[i] {
+			steps[i] = groups
+			groups *= sizes[i]
+		}
+	}
+	where, last := make([]int, groups), len(sizes)-1
+	rows, index := ndarray.Size(sizes[:last]), make([]int, last)
+	return p.firstMax(n, in[0], where, func(x []float32) {
+		for group := range where {
+			where[group] = -1
+		}
+		clear(index)
+		for row := range rows {
+			group := 0
+			for axis, i := range index {
+				group += i * steps[axis]
+			}
+			for place := row * sizes[last]; place < (row+1)*sizes[last]; place++ {
+				if best := where[group]; best < 0 || graph.Exceeds(x[place], x[best]) {
+					where[group] = place
+				}
+				group += steps[last]
+			}
+			next(index, sizes)
+		}
+	})
+}
+
+// next moves an index of the first axes to the next row.
+func next(index, sizes []int) {
+	for axis := len(index) - 1; axis >= 0; axis-- {
+		if index[axis]++; index[axis] < sizes[axis] {
+			return
+		}
+		index[axis] = 0
+	}
 }
 
 // firstMax adds an operation that writes the first maximum of each group, or for a mask 1 in its place. find sets where

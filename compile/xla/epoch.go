@@ -4,8 +4,6 @@ package xla
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
@@ -179,6 +177,9 @@ func (g *Graphs) MaskBytes(l Layout) (n int) {
 
 // StepScalarNames returns the names of the inputs of a step that change from step to step, see
 // compile.Program.StepScalars.
-func (g *Graphs) StepScalarNames() []string {
-	return slices.Sorted(maps.Keys(g.StepScalars(compile.Position{})))
+func (g *Graphs) StepScalarNames() (names []string) {
+	for _, s := range g.StepScalars(nil, compile.Position{}) {
+		names = append(names, s.Name)
+	}
+	return names
 }

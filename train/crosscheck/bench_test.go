@@ -65,7 +65,7 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 	rng := rand.New(rand.NewPCG(1, 2))
 	n, k, dim := c.instances*c.bags, c.signature.Classes, ndarray.Size(c.signature.Instance)
 	b := &train.Batch{Bags: c.bags, Instances: make([]float32, n*dim), BagOf: make([]int, n),
-		Candidates: make([]float32, c.bags*k), LabelWeights: make([]float32, c.bags*k), Masks: map[string][]uint8{},
+		Candidates: make([]float32, c.bags*k), LabelWeights: make([]float32, c.bags*k), Masks: map[string][]float32{},
 		Lambda: 0.5, Epoch: 50, Epochs: 100, LR: 1e-4}
 	for i := range b.Instances {
 		b.Instances[i] = float32(rng.NormFloat64())
@@ -80,9 +80,9 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 		}
 	}
 	for _, m := range p.Masks {
-		mask := make([]uint8, ndarray.Size(m.Shape.Concrete(n, c.bags)))
+		mask := make([]float32, ndarray.Size(m.Shape.Concrete(n, c.bags)))
 		for i := range mask {
-			mask[i] = uint8(rng.IntN(2))
+			mask[i] = float32(rng.IntN(2)) * m.Scale()
 		}
 		b.Masks[m.Name] = mask
 	}

@@ -65,7 +65,7 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)},
 		compile.InClassWeights: ndarray.Convert[T](b.ClassWeights),
 	}}
-	for name, mask := range traintest.Masks(p, b) {
+	for name, mask := range b.Masks {
 		in.Floats[name] = ndarray.Convert[T](mask)
 	}
 	if err := m.Run(in); err != nil {

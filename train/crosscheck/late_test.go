@@ -34,7 +34,7 @@ func (r *recorder) Step(b *train.Batch) (*train.StepResult, error) {
 	k := keptStep{batch: *b}
 	k.batch.Instances, k.batch.BagOf = slices.Clone(b.Instances), slices.Clone(b.BagOf)
 	k.batch.Candidates, k.batch.LabelWeights = slices.Clone(b.Candidates), slices.Clone(b.LabelWeights)
-	k.batch.Masks = map[string][]uint8{}
+	k.batch.Masks = map[string][]float32{}
 	for name, values := range b.Masks {
 		k.batch.Masks[name] = slices.Clone(values)
 	}

@@ -136,7 +136,7 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 	for _, step := range tr.Steps {
 		b := &train.Batch{Bags: len(step.Bags), Lambda: step.Lambda, Epoch: step.Epoch,
 			Epochs: p.Spec.Train.Epochs.V, LR: step.LR, Position: step.position(len(batches)),
-			ClassWeights: tr.ClassWeights, Masks: map[string][]uint8{}}
+			ClassWeights: tr.ClassWeights, Masks: map[string][]float32{}}
 		for j, i := range step.Bags {
 			b.Instances = append(b.Instances, tr.Instances[offsets[i]*dim:offsets[i+1]*dim]...)
 			for range tr.Sizes[i] {
@@ -147,10 +147,10 @@ func (tr *trace) batches(p *compile.Program) []*train.Batch {
 			weights[i] = step.Weights[j]
 		}
 		for _, m := range p.Masks {
-			kept := make([]uint8, len(step.Mask))
+			kept := make([]float32, len(step.Mask))
 			for i, v := range step.Mask {
 				if v != 0 {
-					kept[i] = 1
+					kept[i] = m.Scale()
 				}
 			}
 			b.Masks[m.Name] = kept

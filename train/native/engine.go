@@ -27,11 +27,13 @@ type Engine struct {
 	options Options
 	memory  *lowering.Memory
 	graphs  map[form]*graph.Graph
-	plans   memory.Cache[size, *lowering.Plan]
-	inputs  train.Inputs
+	plans   memory.Cache[size, *planned]
 	terms   []string // names of the loss terms
 	result  train.StepResult
 	updates map[string]string
+
+	scalars []compile.Scalar // of the current step
+	places  [][]float32      // of the scalars in memory
 }
 
 var _ train.Engine = (*Engine)(nil)
@@ -45,6 +47,29 @@ type size struct {
 	instances, bags int
 }
 
+// planned is a plan with its inputs, so that steps do not look for them by name.
+type planned struct {
+	*lowering.Plan
+	instances, candidates, labelWeights, classWeights *lowering.Input
+	masks                                             []*lowering.Input
+	terms                                             [][]float32
+	loss, probabilities, attention, newLabelWeights   []float32
+}
+
+func (e *Engine) newPlanned(p *lowering.Plan) *planned {
+	q := &planned{Plan: p, instances: p.Input(compile.InInstances), candidates: p.Input(compile.InCandidates),
+		labelWeights: p.Input(compile.InLabelWeights), classWeights: p.Input(compile.InClassWeights),
+		loss: p.Output(compile.OutLoss), probabilities: p.Output(compile.OutProbabilities),
+		attention: p.Output(compile.OutAttention), newLabelWeights: p.Output(compile.OutLabelWeights)}
+	for _, m := range e.program.Masks {
+		q.masks = append(q.masks, p.Input(m.Name))
+	}
+	for _, name := range e.terms {
+		q.terms = append(q.terms, p.Output(compile.TermPrefix+name))
+	}
+	return q
+}
+
 // maxPlans is the number of plans that an engine keeps. Their values share memory, so that each needs only some
 // ten kilobytes for its calls.
 const maxPlans = 1024
@@ -53,7 +78,7 @@ const maxPlans = 1024
 func New(p *compile.Program, o Options) (*Engine, error) {
 	e := &Engine{
 		program: p, options: o, memory: lowering.NewMemory(), graphs: map[form]*graph.Graph{},
-		plans:  memory.Cache[size, *lowering.Plan]{MaxCount: maxPlans},
+		plans:  memory.Cache[size, *planned]{MaxCount: maxPlans},
 		result: train.StepResult{Terms: map[string]float64{}}, updates: map[string]string{},
 	}
 	e.memory.OnGrow = e.plans.Clear
@@ -64,8 +89,9 @@ func New(p *compile.Program, o Options) (*Engine, error) {
 	for _, name := range p.NormalizationParams() {
 		e.memory.Add(name, ndarray.Size(p.Signature.Instance))
 	}
-	for name := range (&train.Batch{}).Scalars(p) {
-		e.memory.Add(name, 1)
+	e.scalars = (&train.Batch{}).Scalars(nil, p)
+	for _, s := range e.scalars {
+		e.places = append(e.places, e.memory.Add(s.Name, 1))
 	}
 	for _, out := range p.Train.Outputs {
 		if name, ok := strings.CutPrefix(out.Name, compile.TermPrefix); ok {
@@ -101,17 +127,19 @@ func (e *Engine) graph(f form) (g *graph.Graph, err error) {
 }
 
 // plan returns the plan of a graph for a number of instances and bags.
-func (e *Engine) plan(s size) (*lowering.Plan, error) {
+func (e *Engine) plan(s size) (*planned, error) {
 	p, ok := e.plans.Take(s)
 	if !ok {
 		g, err := e.graph(s.form)
 		if err != nil {
 			return nil, err
 		}
-		if p, err = lowering.Compile(g, s.instances, s.bags, lowering.Options{Kernels: e.options.Kernels,
-			Threads: e.options.Threads, Memory: e.memory, Updates: e.updates}); err != nil {
+		made, err := lowering.Compile(g, s.instances, s.bags, lowering.Options{Kernels: e.options.Kernels,
+			Threads: e.options.Threads, Memory: e.memory, Updates: e.updates})
+		if err != nil {
 			return nil, fmt.Errorf("engine native: %w", err)
 		}
+		p = e.newPlanned(made)
 	}
 	e.plans.Put(s, p, 0)
 	return p, nil
@@ -123,38 +151,46 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.inputs.SetBatch(e.program, b, len(b.BagOf), b.Bags)
-	if b.Bags > 1 {
-		if err := p.SetBags(b.BagOf); err != nil {
-			return nil, fmt.Errorf("engine native: %w", err)
-		}
+	if err := e.bind(p, b); err != nil {
+		return nil, fmt.Errorf("engine native: %w", err)
 	}
-	if err := e.run(p); err != nil {
-		return nil, err
-	}
+	p.Run()
 	r := &e.result
-	r.Loss = float64(p.Output(compile.OutLoss)[0])
-	for _, name := range e.terms {
-		r.Terms[name] = float64(p.Output(compile.TermPrefix + name)[0])
+	r.Loss = float64(p.loss[0])
+	for i, name := range e.terms {
+		r.Terms[name] = float64(p.terms[i][0])
 	}
-	r.Probabilities, r.Attention = p.Output(compile.OutProbabilities), p.Output(compile.OutAttention)
-	r.LabelWeights = p.Output(compile.OutLabelWeights)
+	r.Probabilities, r.Attention, r.LabelWeights = p.probabilities, p.attention, p.newLabelWeights
 	return r, nil
 }
 
-// run binds the inputs to a plan and runs it.
-func (e *Engine) run(p *lowering.Plan) error {
-	for name, values := range e.inputs.Floats {
-		if kept := e.memory.Value(name); kept != nil {
-			copy(kept, values)
-			continue
-		}
-		if err := p.Bind(name, values); err != nil {
-			return fmt.Errorf("engine native: %w", err)
+// bind sets the inputs of a step.
+func (e *Engine) bind(p *planned, b *train.Batch) error {
+	e.scalars = b.Scalars(e.scalars[:0], e.program)
+	for i, s := range e.scalars {
+		e.places[i][0] = float32(s.Value)
+	}
+	if b.Bags > 1 {
+		if err := p.SetBags(b.BagOf); err != nil {
+			return err
 		}
 	}
-	p.Run()
-	return nil
+	err := p.instances.Bind(b.Instances)
+	if err == nil {
+		err = p.candidates.Bind(b.Candidates)
+	}
+	if err == nil {
+		err = p.labelWeights.Bind(b.LabelWeights)
+	}
+	if err == nil {
+		err = p.classWeights.Bind(b.ClassWeights)
+	}
+	for i := range p.masks {
+		if err == nil {
+			err = p.masks[i].Bind(b.Masks[e.program.Masks[i].Name])
+		}
+	}
+	return err
 }
 
 // Predict runs the inference graph on each bag: a prediction does not depend on the other bags, to the last bit.
@@ -168,12 +204,11 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := p.Bind(compile.InInstances, instances[start*width:end*width]); err != nil {
+		if err := p.instances.Bind(instances[start*width : end*width]); err != nil {
 			return nil, nil, fmt.Errorf("engine native: %w", err)
 		}
 		p.Run()
-		probabilities = append(probabilities, p.Output(compile.OutProbabilities)...)
-		attention = append(attention, p.Output(compile.OutAttention)...)
+		probabilities, attention = append(probabilities, p.probabilities...), append(attention, p.attention...)
 	}
 	return probabilities, attention, nil
 }

@@ -141,3 +141,29 @@ func TestMemoryOfGrowingBags(t *testing.T) {
 		t.Errorf("%d MB are in use, a step of the largest bag needs %d MB", used>>20, largest.ArenaBytes()>>20)
 	}
 }
+
+// TestStepsAllocateNothing checks steps and their results for specs with dropout, with images, and with an optimizer whose
+// inputs change from step to step.
+func TestStepsAllocateNothing(t *testing.T) {
+	for _, spec := range []string{"demipl", "demipl-mlp", "acmil", "demipl-image"} {
+		p := traintest.Shipped(t, spec)
+		for _, sizes := range [][]int{{9}, {5, 7}} {
+			e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			if err := e.SetState(traintest.Start(p, 1)); err != nil {
+				t.Fatal(err)
+			}
+			b := traintest.Batch(p, 1, sizes...)
+			if n := testing.AllocsPerRun(20, func() {
+				if _, err := e.Step(b); err != nil {
+					t.Fatal(err)
+				}
+			}); n != 0 {
+				t.Errorf("%s, bags of %v: %v allocations a step", spec, sizes, n)
+			}
+		}
+	}
+}

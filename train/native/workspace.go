@@ -71,7 +71,7 @@ func (w *Workspace) run(g *graph.Graph, n int, names map[string]string) error {
 		if w.values[name] == nil {
 			return fmt.Errorf("bug: it reads %s, which has no value", name)
 		}
-		if err := p.Bind(leaf.Name, w.values[name]); err != nil {
+		if err := p.Input(leaf.Name).Bind(w.values[name]); err != nil {
 			return err
 		}
 	}

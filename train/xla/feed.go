@@ -77,18 +77,18 @@ func (s *feeder) feed(first int) *feed {
 		m := &s.graphs.Masks[i]
 		f.values[xla.InMask+m.Name] = s.mask(f, m)
 	}
-	for _, name := range s.graphs.StepScalarNames() {
-		f.values[name] = s.scalars(f, name)
+	for i, name := range s.graphs.StepScalarNames() {
+		f.values[name] = s.scalars(f, i)
 	}
 	return f
 }
 
-// scalars returns an input of a step that changes from step to step, [Steps, Jobs, 1].
-func (s *feeder) scalars(f *feed, name string) []float32 {
+// scalars returns input number i of a step that changes from step to step, [Steps, Jobs, 1].
+func (s *feeder) scalars(f *feed, i int) []float32 {
 	out := make([]float32, s.layout.Steps*s.layout.Jobs)
 	for j, r := range s.runs {
 		for step := range f.batches[j] {
-			out[step*s.layout.Jobs+j] = float32(s.graphs.StepScalars(r.Position(f.first + step + 1))[name])
+			out[step*s.layout.Jobs+j] = float32(s.graphs.StepScalars(nil, r.Position(f.first+step+1))[i].Value)
 		}
 	}
 	return out
@@ -101,10 +101,11 @@ func (s *feeder) mask(f *feed, m *compile.Mask) []uint8 {
 	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Jobs*width)
 	workers.Each(len(s.runs), 0, func(j int) {
+		dropout := train.NewDropout(m, s.runs[j].Seed())
 		for step, bags := range f.batches[j] {
 			at := (step*l.Jobs + j) * width
 			n := ndarray.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
-			train.DrawMask(out[at:at+n], m, s.runs[j].Seed(), s.epoch, f.first+step+1)
+			dropout.DrawBytes(out[at:at+n], s.epoch, f.first+step+1)
 		}
 	})
 	return out

@@ -42,6 +42,7 @@ const (
 	blocksA           // K blocks, which are TA bytes apart, of M rows of N numbers
 	windows           // M rows of K rows, which are TA bytes apart, of N-K+1 numbers
 	quads             // 2M rows of 2N numbers
+	random            // a Random
 )
 
 // extent returns the bytes from the first to the last element of an operand with rows that are stride bytes apart.
@@ -71,6 +72,8 @@ func (o operand) extent(a *Args, stride int) int {
 		rows, columns, blocks, apart = a.M, a.N, a.K, a.TA
 	case windows:
 		rows, columns, blocks, apart = a.M, a.N-a.K+1, a.K, a.TA
+	case random:
+		columns = int(unsafe.Sizeof(Random{})) / elem
 	case quads:
 		rows, columns = 2*a.M, 2*a.N
 	}

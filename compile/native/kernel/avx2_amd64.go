@@ -156,6 +156,9 @@ func maxOfFour256(args *Args)
 func maxOfFourGrad256(args *Args)
 
 //go:noescape
+func dropout256(args *Args)
+
+//go:noescape
 func gemm1x256(args *Args)
 
 //go:noescape
@@ -245,6 +248,7 @@ func avx2Set() *Set {
 		Fold:             fold256,
 		MaxOfFour:        maxOfFour256,
 		MaxOfFourGrad:    maxOfFourGrad256,
+		Dropout:          dropout256,
 		Gemm:             gemm256,
 	}}
 }

@@ -6070,6 +6070,779 @@ end449:
 	VZEROUPPER
 	RET
 
+// func dropout256(args *byte)
+// Requires: AVX, AVX2
+TEXT ·dropout256(SB), NOSPLIT, $256-8
+	MOVQ    args+0(FP), AX
+	CMPQ    40(AX), $0x00
+	JLE     end470
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    40(AX), AX
+	VMOVUPS blocks<>+0(SB), Y0
+
+loop471:
+	CMPQ         AX, $0x40
+	JLT          part472
+	VMOVUPS      Y0, Y1
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VBROADCASTSS 16(DX), Y4
+	VBROADCASTSS (DX), Y5
+	VBROADCASTSS 4(DX), Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y7
+	VPMULLD      Y7, Y1, Y9
+	VPMULUDQ     Y7, Y1, Y8
+	VPSRLQ       $0x20, Y1, Y1
+	VPMULUDQ     Y7, Y1, Y1
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y1, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y3, Y10
+	VPMULUDQ     Y1, Y3, Y7
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y7, Y7
+	VPBLENDD     $0xaa, Y3, Y7, Y7
+	VXORPS       Y2, Y7, Y7
+	VXORPS       Y5, Y7, Y7
+	VXORPS       Y4, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y7, Y3
+	VPMULUDQ     Y1, Y7, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VBROADCASTSS 24(DX), Y1
+	VBROADCASTSS 20(DX), Y2
+	VPMAXUD      Y4, Y2, Y3
+	VPCMPEQD     Y3, Y4, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (CX)
+	VPMAXUD      Y10, Y2, Y3
+	VPCMPEQD     Y3, Y10, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 64(CX)
+	VPMAXUD      Y8, Y2, Y3
+	VPCMPEQD     Y3, Y8, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 128(CX)
+	VPMAXUD      Y9, Y2, Y2
+	VPCMPEQD     Y2, Y9, Y2
+	VANDPS       Y1, Y2, Y1
+	VMOVUPS      Y1, 192(CX)
+	VPADDD       word_00000008<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, Y1
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VBROADCASTSS 16(DX), Y4
+	VBROADCASTSS (DX), Y5
+	VBROADCASTSS 4(DX), Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y7
+	VPMULLD      Y7, Y1, Y9
+	VPMULUDQ     Y7, Y1, Y8
+	VPSRLQ       $0x20, Y1, Y1
+	VPMULUDQ     Y7, Y1, Y1
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y1, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y3, Y10
+	VPMULUDQ     Y1, Y3, Y7
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y7, Y7
+	VPBLENDD     $0xaa, Y3, Y7, Y7
+	VXORPS       Y2, Y7, Y7
+	VXORPS       Y5, Y7, Y7
+	VXORPS       Y4, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y7, Y3
+	VPMULUDQ     Y1, Y7, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VBROADCASTSS 24(DX), Y1
+	VBROADCASTSS 20(DX), Y2
+	VPMAXUD      Y4, Y2, Y3
+	VPCMPEQD     Y3, Y4, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 32(CX)
+	VPMAXUD      Y10, Y2, Y3
+	VPCMPEQD     Y3, Y10, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 96(CX)
+	VPMAXUD      Y8, Y2, Y3
+	VPCMPEQD     Y3, Y8, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 160(CX)
+	VPMAXUD      Y9, Y2, Y2
+	VPCMPEQD     Y2, Y9, Y2
+	VANDPS       Y1, Y2, Y1
+	VMOVUPS      Y1, 224(CX)
+	VPADDD       word_00000008<>+0(SB), Y0, Y0
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x40, AX
+	JMP          loop471
+
+part472:
+	TESTQ        AX, AX
+	JEQ          end470
+	VMOVUPS      Y0, Y1
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VBROADCASTSS 16(DX), Y4
+	VBROADCASTSS (DX), Y5
+	VBROADCASTSS 4(DX), Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y7
+	VPMULLD      Y7, Y1, Y9
+	VPMULUDQ     Y7, Y1, Y8
+	VPSRLQ       $0x20, Y1, Y1
+	VPMULUDQ     Y7, Y1, Y1
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y1, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y3, Y10
+	VPMULUDQ     Y1, Y3, Y7
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y7, Y7
+	VPBLENDD     $0xaa, Y3, Y7, Y7
+	VXORPS       Y2, Y7, Y7
+	VXORPS       Y5, Y7, Y7
+	VXORPS       Y4, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y7, Y3
+	VPMULUDQ     Y1, Y7, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VBROADCASTSS 24(DX), Y1
+	VBROADCASTSS 20(DX), Y2
+	VPMAXUD      Y4, Y2, Y3
+	VPCMPEQD     Y3, Y4, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, (SP)
+	VPMAXUD      Y10, Y2, Y3
+	VPCMPEQD     Y3, Y10, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 64(SP)
+	VPMAXUD      Y8, Y2, Y3
+	VPCMPEQD     Y3, Y8, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 128(SP)
+	VPMAXUD      Y9, Y2, Y2
+	VPCMPEQD     Y2, Y9, Y2
+	VANDPS       Y1, Y2, Y1
+	VMOVUPS      Y1, 192(SP)
+	VPADDD       word_00000008<>+0(SB), Y0, Y0
+	VMOVUPS      Y0, Y1
+	VBROADCASTSS 8(DX), Y2
+	VBROADCASTSS 12(DX), Y3
+	VBROADCASTSS 16(DX), Y4
+	VBROADCASTSS (DX), Y5
+	VBROADCASTSS 4(DX), Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y7
+	VPMULLD      Y7, Y1, Y9
+	VPMULUDQ     Y7, Y1, Y8
+	VPSRLQ       $0x20, Y1, Y1
+	VPMULUDQ     Y7, Y1, Y1
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y1, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y3, Y10
+	VPMULUDQ     Y1, Y3, Y7
+	VPSRLQ       $0x20, Y3, Y3
+	VPMULUDQ     Y1, Y3, Y3
+	VPSRLQ       $0x20, Y7, Y7
+	VPBLENDD     $0xaa, Y3, Y7, Y7
+	VXORPS       Y2, Y7, Y7
+	VXORPS       Y5, Y7, Y7
+	VXORPS       Y4, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y7, Y3
+	VPMULUDQ     Y1, Y7, Y2
+	VPSRLQ       $0x20, Y7, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y3
+	VPMULUDQ     Y1, Y4, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPBLENDD     $0xaa, Y4, Y2, Y2
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y8, Y7
+	VPMULUDQ     Y1, Y8, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPMULUDQ     Y1, Y8, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y8, Y4, Y4
+	VXORPS       Y10, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y9, Y2, Y2
+	VXORPS       Y6, Y2, Y2
+	VPADDD       word_9e3779b9<>+0(SB), Y5, Y5
+	VPADDD       word_bb67ae85<>+0(SB), Y6, Y6
+	VMOVUPS      word_d2511f53<>+0(SB), Y1
+	VPMULLD      Y1, Y4, Y9
+	VPMULUDQ     Y1, Y4, Y8
+	VPSRLQ       $0x20, Y4, Y4
+	VPMULUDQ     Y1, Y4, Y4
+	VPSRLQ       $0x20, Y8, Y8
+	VPBLENDD     $0xaa, Y4, Y8, Y8
+	VMOVUPS      word_cd9e8d57<>+0(SB), Y1
+	VPMULLD      Y1, Y2, Y10
+	VPMULUDQ     Y1, Y2, Y4
+	VPSRLQ       $0x20, Y2, Y2
+	VPMULUDQ     Y1, Y2, Y2
+	VPSRLQ       $0x20, Y4, Y4
+	VPBLENDD     $0xaa, Y2, Y4, Y4
+	VXORPS       Y7, Y4, Y4
+	VXORPS       Y5, Y4, Y4
+	VXORPS       Y3, Y8, Y8
+	VXORPS       Y6, Y8, Y8
+	VBROADCASTSS 24(DX), Y1
+	VBROADCASTSS 20(DX), Y2
+	VPMAXUD      Y4, Y2, Y3
+	VPCMPEQD     Y3, Y4, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 32(SP)
+	VPMAXUD      Y10, Y2, Y3
+	VPCMPEQD     Y3, Y10, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 96(SP)
+	VPMAXUD      Y8, Y2, Y3
+	VPCMPEQD     Y3, Y8, Y3
+	VANDPS       Y1, Y3, Y3
+	VMOVUPS      Y3, 160(SP)
+	VPMAXUD      Y9, Y2, Y2
+	VPCMPEQD     Y2, Y9, Y2
+	VANDPS       Y1, Y2, Y1
+	VMOVUPS      Y1, 224(SP)
+	VPADDD       word_00000008<>+0(SB), Y0, Y0
+	LEAQ         (SP), DX
+	MOVQ         AX, BX
+	ANDQ         $-8, BX
+	SHLQ         $0x02, BX
+	ANDQ         $0x07, AX
+	LEAQ         masks<>+32(SB), SI
+	MOVQ         AX, DI
+	SHLQ         $0x02, DI
+	SUBQ         DI, SI
+	VMOVDQU      (SI), Y0
+	XORQ         SI, SI
+	CMPQ         SI, BX
+	JGE          rest475
+
+block474:
+	VMOVUPS (DX)(SI*1), Y1
+	VMOVUPS Y1, (CX)(SI*1)
+	ADDQ    $0x00000020, SI
+	CMPQ    SI, BX
+	JLT     block474
+
+rest475:
+	TESTQ        AX, AX
+	JEQ          done473
+	VMASKMOVPS   (DX)(SI*1), Y0, Y0
+	LEAQ         (CX)(SI*1), CX
+	TESTQ        $0x00000004, AX
+	JEQ          piece476
+	VMOVUPS      X0, (CX)
+	VEXTRACTF128 $0x01, Y0, X0
+	ADDQ         $0x10, CX
+
+piece476:
+	TESTQ   $0x00000002, AX
+	JEQ     piece477
+	VMOVLPS X0, (CX)
+	VPSRLDQ $0x08, X0, X0
+	ADDQ    $0x08, CX
+
+piece477:
+	TESTQ  $0x00000001, AX
+	JEQ    piece478
+	VMOVSS X0, (CX)
+
+piece478:
+done473:
+end470:
+	VZEROUPPER
+	RET
+
+DATA blocks<>+0(SB)/4, $0x00000000
+DATA blocks<>+4(SB)/4, $0x00000001
+DATA blocks<>+8(SB)/4, $0x00000002
+DATA blocks<>+12(SB)/4, $0x00000003
+DATA blocks<>+16(SB)/4, $0x00000004
+DATA blocks<>+20(SB)/4, $0x00000005
+DATA blocks<>+24(SB)/4, $0x00000006
+DATA blocks<>+28(SB)/4, $0x00000007
+GLOBL blocks<>(SB), RODATA|NOPTR, $32
+
+DATA word_d2511f53<>+0(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+4(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+8(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+12(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+16(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+20(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+24(SB)/4, $0xd2511f53
+DATA word_d2511f53<>+28(SB)/4, $0xd2511f53
+GLOBL word_d2511f53<>(SB), RODATA|NOPTR, $32
+
+DATA word_cd9e8d57<>+0(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+4(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+8(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+12(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+16(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+20(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+24(SB)/4, $0xcd9e8d57
+DATA word_cd9e8d57<>+28(SB)/4, $0xcd9e8d57
+GLOBL word_cd9e8d57<>(SB), RODATA|NOPTR, $32
+
+DATA word_9e3779b9<>+0(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+4(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+8(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+12(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+16(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+20(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+24(SB)/4, $0x9e3779b9
+DATA word_9e3779b9<>+28(SB)/4, $0x9e3779b9
+GLOBL word_9e3779b9<>(SB), RODATA|NOPTR, $32
+
+DATA word_bb67ae85<>+0(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+4(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+8(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+12(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+16(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+20(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+24(SB)/4, $0xbb67ae85
+DATA word_bb67ae85<>+28(SB)/4, $0xbb67ae85
+GLOBL word_bb67ae85<>(SB), RODATA|NOPTR, $32
+
 // func gemm1x256(args *byte)
 // Requires: AVX, FMA3
 TEXT ·gemm1x256(SB), NOSPLIT, $0-8
@@ -6082,11 +6855,11 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile471:
+tile480:
 	CMPQ    SI, $0x00000040
-	JLT     next472
+	JLT     next481
 	TESTQ   BX, BX
-	JEQ     zeros474
+	JEQ     zeros483
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
@@ -6096,9 +6869,9 @@ tile471:
 	VMOVUPS 160(R9), Y5
 	VMOVUPS 192(R9), Y6
 	VMOVUPS 224(R9), Y7
-	JMP     ready475
+	JMP     ready484
 
-zeros474:
+zeros483:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6108,14 +6881,14 @@ zeros474:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready475:
+ready484:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed477
+	JLE   summed486
 
-k476:
+k485:
 	VBROADCASTSS (R9), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -6128,9 +6901,9 @@ k476:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k476
+	JNE          k485
 
-summed477:
+summed486:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -6143,64 +6916,64 @@ summed477:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same473
+	JEQ     same482
 	ADDQ    $0x00000100, BX
 
-same473:
+same482:
 	SUBQ $0x00000040, SI
-	JMP  tile471
+	JMP  tile480
 
-next472:
-tile478:
+next481:
+tile487:
 	CMPQ    SI, $0x00000010
-	JLT     next479
+	JLT     next488
 	TESTQ   BX, BX
-	JEQ     zeros481
+	JEQ     zeros490
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready482
+	JMP     ready491
 
-zeros481:
+zeros490:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready482:
+ready491:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed484
+	JLE   summed493
 
-k483:
+k492:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k483
+	JNE          k492
 
-summed484:
+summed493:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same480
+	JEQ     same489
 	ADDQ    $0x00000040, BX
 
-same480:
+same489:
 	SUBQ $0x00000010, SI
-	JMP  tile478
+	JMP  tile487
 
-next479:
+next488:
 	TESTQ      SI, SI
-	JLE        end470
+	JLE        end479
 	CMPQ       SI, $0x08
-	JEQ        one485
-	JLT        part486
+	JEQ        one494
+	JLT        part495
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
@@ -6208,22 +6981,22 @@ next479:
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros487
+	JEQ        zeros496
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
-	JMP        ready488
+	JMP        ready497
 
-zeros487:
+zeros496:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready488:
+ready497:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed490
+	JLE   summed499
 
-k489:
+k498:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
@@ -6232,112 +7005,112 @@ k489:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k489
+	JNE          k498
 
-summed490:
+summed499:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece491
+	JEQ          piece500
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece491:
+piece500:
 	TESTQ   $0x00000002, SI
-	JEQ     piece492
+	JEQ     piece501
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece492:
+piece501:
 	TESTQ  $0x00000001, SI
-	JEQ    piece493
+	JEQ    piece502
 	VMOVSS X2, (AX)
 
-piece493:
-	JMP end470
+piece502:
+	JMP end479
 
-one485:
+one494:
 	TESTQ   BX, BX
-	JEQ     zeros494
+	JEQ     zeros503
 	VMOVUPS (BX), Y0
-	JMP     ready495
+	JMP     ready504
 
-zeros494:
+zeros503:
 	VXORPS Y0, Y0, Y0
 
-ready495:
+ready504:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed497
+	JLE   summed506
 
-k496:
+k505:
 	VBROADCASTSS (BX), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k496
+	JNE          k505
 
-summed497:
+summed506:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
-	JMP     end470
+	JMP     end479
 
-part486:
+part495:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros498
+	JEQ        zeros507
 	VMASKMOVPS (BX), Y0, Y1
-	JMP        ready499
+	JMP        ready508
 
-zeros498:
+zeros507:
 	VXORPS Y1, Y1, Y1
 
-ready499:
+ready508:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed501
+	JLE   summed510
 
-k500:
+k509:
 	VMASKMOVPS   (DX), Y0, Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k500
+	JNE          k509
 
-summed501:
+summed510:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece502
+	JEQ          piece511
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece502:
+piece511:
 	TESTQ   $0x00000002, SI
-	JEQ     piece503
+	JEQ     piece512
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece503:
+piece512:
 	TESTQ  $0x00000001, SI
-	JEQ    piece504
+	JEQ    piece513
 	VMOVSS X1, (AX)
 
-piece504:
-end470:
+piece513:
+end479:
 	VZEROUPPER
 	RET
 
@@ -6353,11 +7126,11 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile506:
+tile515:
 	CMPQ    SI, $0x00000020
-	JLT     next507
+	JLT     next516
 	TESTQ   BX, BX
-	JEQ     zeros509
+	JEQ     zeros518
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -6368,9 +7141,9 @@ tile506:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready510
+	JMP     ready519
 
-zeros509:
+zeros518:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6380,14 +7153,14 @@ zeros509:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready510:
+ready519:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed512
+	JLE   summed521
 
-k511:
+k520:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -6405,9 +7178,9 @@ k511:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k511
+	JNE          k520
 
-summed512:
+summed521:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -6421,41 +7194,41 @@ summed512:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same508
+	JEQ     same517
 	ADDQ    $0x00000080, BX
 
-same508:
+same517:
 	SUBQ $0x00000020, SI
-	JMP  tile506
+	JMP  tile515
 
-next507:
-tile513:
+next516:
+tile522:
 	CMPQ    SI, $0x00000010
-	JLT     next514
+	JLT     next523
 	TESTQ   BX, BX
-	JEQ     zeros516
+	JEQ     zeros525
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready517
+	JMP     ready526
 
-zeros516:
+zeros525:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready517:
+ready526:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed519
+	JLE   summed528
 
-k518:
+k527:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -6467,9 +7240,9 @@ k518:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k518
+	JNE          k527
 
-summed519:
+summed528:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -6479,19 +7252,19 @@ summed519:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same515
+	JEQ     same524
 	ADDQ    $0x00000040, BX
 
-same515:
+same524:
 	SUBQ $0x00000010, SI
-	JMP  tile513
+	JMP  tile522
 
-next514:
+next523:
 	TESTQ      SI, SI
-	JLE        end505
+	JLE        end514
 	CMPQ       SI, $0x08
-	JEQ        one520
-	JLT        part521
+	JEQ        one529
+	JLT        part530
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -6499,27 +7272,27 @@ next514:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros522
+	JEQ        zeros531
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y3
 	VMASKMOVPS 32(BX), Y0, Y4
-	JMP        ready523
+	JMP        ready532
 
-zeros522:
+zeros531:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready523:
+ready532:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed525
+	JLE   summed534
 
-k524:
+k533:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
@@ -6531,16 +7304,16 @@ k524:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k524
+	JNE          k533
 
-summed525:
+summed534:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece526
+	JEQ          piece535
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -6549,9 +7322,9 @@ summed525:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece526:
+piece535:
 	TESTQ   $0x00000002, SI
-	JEQ     piece527
+	JEQ     piece536
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -6560,36 +7333,36 @@ piece526:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece527:
+piece536:
 	TESTQ  $0x00000001, SI
-	JEQ    piece528
+	JEQ    piece537
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece528:
-	JMP end505
+piece537:
+	JMP end514
 
-one520:
+one529:
 	TESTQ   BX, BX
-	JEQ     zeros529
+	JEQ     zeros538
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
-	JMP     ready530
+	JMP     ready539
 
-zeros529:
+zeros538:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready530:
+ready539:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed532
+	JLE   summed541
 
-k531:
+k540:
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -6598,38 +7371,38 @@ k531:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k531
+	JNE          k540
 
-summed532:
+summed541:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end505
+	JMP     end514
 
-part521:
+part530:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros533
+	JEQ        zeros542
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
-	JMP        ready534
+	JMP        ready543
 
-zeros533:
+zeros542:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready534:
+ready543:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed536
+	JLE   summed545
 
-k535:
+k544:
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -6638,11 +7411,11 @@ k535:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k535
+	JNE          k544
 
-summed536:
+summed545:
 	TESTQ        $0x00000004, SI
-	JEQ          piece537
+	JEQ          piece546
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -6651,9 +7424,9 @@ summed536:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece537:
+piece546:
 	TESTQ   $0x00000002, SI
-	JEQ     piece538
+	JEQ     piece547
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -6662,15 +7435,15 @@ piece537:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece538:
+piece547:
 	TESTQ  $0x00000001, SI
-	JEQ    piece539
+	JEQ    piece548
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece539:
-end505:
+piece548:
+end514:
 	VZEROUPPER
 	RET
 
@@ -6686,11 +7459,11 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile541:
+tile550:
 	CMPQ    SI, $0x00000018
-	JLT     next542
+	JLT     next551
 	TESTQ   BX, BX
-	JEQ     zeros544
+	JEQ     zeros553
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -6703,9 +7476,9 @@ tile541:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready545
+	JMP     ready554
 
-zeros544:
+zeros553:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6716,14 +7489,14 @@ zeros544:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready545:
+ready554:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed547
+	JLE   summed556
 
-k546:
+k555:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -6742,9 +7515,9 @@ k546:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k546
+	JNE          k555
 
-summed547:
+summed556:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -6760,19 +7533,19 @@ summed547:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same543
+	JEQ     same552
 	ADDQ    $0x00000060, BX
 
-same543:
+same552:
 	SUBQ $0x00000018, SI
-	JMP  tile541
+	JMP  tile550
 
-next542:
-tile548:
+next551:
+tile557:
 	CMPQ    SI, $0x00000010
-	JLT     next549
+	JLT     next558
 	TESTQ   BX, BX
-	JEQ     zeros551
+	JEQ     zeros560
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -6782,9 +7555,9 @@ tile548:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready552
+	JMP     ready561
 
-zeros551:
+zeros560:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6792,14 +7565,14 @@ zeros551:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready552:
+ready561:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed554
+	JLE   summed563
 
-k553:
+k562:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -6814,9 +7587,9 @@ k553:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k553
+	JNE          k562
 
-summed554:
+summed563:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -6829,19 +7602,19 @@ summed554:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same550
+	JEQ     same559
 	ADDQ    $0x00000040, BX
 
-same550:
+same559:
 	SUBQ $0x00000010, SI
-	JMP  tile548
+	JMP  tile557
 
-next549:
+next558:
 	TESTQ      SI, SI
-	JLE        end540
+	JLE        end549
 	CMPQ       SI, $0x08
-	JEQ        one555
-	JLT        part556
+	JEQ        one564
+	JLT        part565
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -6849,7 +7622,7 @@ next549:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros557
+	JEQ        zeros566
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -6858,9 +7631,9 @@ next549:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y5
 	VMASKMOVPS 32(BX), Y0, Y6
-	JMP        ready558
+	JMP        ready567
 
-zeros557:
+zeros566:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -6868,13 +7641,13 @@ zeros557:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready558:
+ready567:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed560
+	JLE   summed569
 
-k559:
+k568:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (BX), Y9
@@ -6889,9 +7662,9 @@ k559:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k559
+	JNE          k568
 
-summed560:
+summed569:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -6900,7 +7673,7 @@ summed560:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece561
+	JEQ          piece570
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -6912,9 +7685,9 @@ summed560:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece561:
+piece570:
 	TESTQ   $0x00000002, SI
-	JEQ     piece562
+	JEQ     piece571
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -6926,9 +7699,9 @@ piece561:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece562:
+piece571:
 	TESTQ  $0x00000001, SI
-	JEQ    piece563
+	JEQ    piece572
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -6936,31 +7709,31 @@ piece562:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece563:
-	JMP end540
+piece572:
+	JMP end549
 
-one555:
+one564:
 	TESTQ   BX, BX
-	JEQ     zeros564
+	JEQ     zeros573
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y2
-	JMP     ready565
+	JMP     ready574
 
-zeros564:
+zeros573:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready565:
+ready574:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed567
+	JLE   summed576
 
-k566:
+k575:
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -6971,43 +7744,43 @@ k566:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k566
+	JNE          k575
 
-summed567:
+summed576:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end540
+	JMP     end549
 
-part556:
+part565:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros568
+	JEQ        zeros577
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y3
-	JMP        ready569
+	JMP        ready578
 
-zeros568:
+zeros577:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready569:
+ready578:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed571
+	JLE   summed580
 
-k570:
+k579:
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -7018,11 +7791,11 @@ k570:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k570
+	JNE          k579
 
-summed571:
+summed580:
 	TESTQ        $0x00000004, SI
-	JEQ          piece572
+	JEQ          piece581
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7034,9 +7807,9 @@ summed571:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece572:
+piece581:
 	TESTQ   $0x00000002, SI
-	JEQ     piece573
+	JEQ     piece582
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7048,17 +7821,17 @@ piece572:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece573:
+piece582:
 	TESTQ  $0x00000001, SI
-	JEQ    piece574
+	JEQ    piece583
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece574:
-end540:
+piece583:
+end549:
 	VZEROUPPER
 	RET
 
@@ -7075,11 +7848,11 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile576:
+tile585:
 	CMPQ    SI, $0x00000010
-	JLT     next577
+	JLT     next586
 	TESTQ   BX, BX
-	JEQ     zeros579
+	JEQ     zeros588
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -7092,9 +7865,9 @@ tile576:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready580
+	JMP     ready589
 
-zeros579:
+zeros588:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7104,14 +7877,14 @@ zeros579:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready580:
+ready589:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed582
+	JLE   summed591
 
-k581:
+k590:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -7129,9 +7902,9 @@ k581:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k581
+	JNE          k590
 
-summed582:
+summed591:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -7147,19 +7920,19 @@ summed582:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same578
+	JEQ     same587
 	ADDQ    $0x00000040, BX
 
-same578:
+same587:
 	SUBQ $0x00000010, SI
-	JMP  tile576
+	JMP  tile585
 
-next577:
+next586:
 	TESTQ      SI, SI
-	JLE        end575
+	JLE        end584
 	CMPQ       SI, $0x08
-	JEQ        one583
-	JLT        part584
+	JEQ        one592
+	JLT        part593
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -7167,7 +7940,7 @@ next577:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros585
+	JEQ        zeros594
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -7179,9 +7952,9 @@ next577:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y7
 	VMASKMOVPS 32(BX), Y0, Y8
-	JMP        ready586
+	JMP        ready595
 
-zeros585:
+zeros594:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7191,13 +7964,13 @@ zeros585:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready586:
+ready595:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed588
+	JLE   summed597
 
-k587:
+k596:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (BX), Y11
@@ -7215,9 +7988,9 @@ k587:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k587
+	JNE          k596
 
-summed588:
+summed597:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -7228,7 +8001,7 @@ summed588:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece589
+	JEQ          piece598
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7243,9 +8016,9 @@ summed588:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece589:
+piece598:
 	TESTQ   $0x00000002, SI
-	JEQ     piece590
+	JEQ     piece599
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7260,9 +8033,9 @@ piece589:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece590:
+piece599:
 	TESTQ  $0x00000001, SI
-	JEQ    piece591
+	JEQ    piece600
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -7272,12 +8045,12 @@ piece590:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece591:
-	JMP end575
+piece600:
+	JMP end584
 
-one583:
+one592:
 	TESTQ   BX, BX
-	JEQ     zeros592
+	JEQ     zeros601
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -7285,21 +8058,21 @@ one583:
 	VMOVUPS (BX), Y2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y3
-	JMP     ready593
+	JMP     ready602
 
-zeros592:
+zeros601:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready593:
+ready602:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed595
+	JLE   summed604
 
-k594:
+k603:
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -7312,9 +8085,9 @@ k594:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k594
+	JNE          k603
 
-summed595:
+summed604:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -7322,16 +8095,16 @@ summed595:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end575
+	JMP     end584
 
-part584:
+part593:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros596
+	JEQ        zeros605
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -7339,21 +8112,21 @@ part584:
 	VMASKMOVPS (BX), Y0, Y3
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y4
-	JMP        ready597
+	JMP        ready606
 
-zeros596:
+zeros605:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready597:
+ready606:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed599
+	JLE   summed608
 
-k598:
+k607:
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -7366,11 +8139,11 @@ k598:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k598
+	JNE          k607
 
-summed599:
+summed608:
 	TESTQ        $0x00000004, SI
-	JEQ          piece600
+	JEQ          piece609
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7385,9 +8158,9 @@ summed599:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece600:
+piece609:
 	TESTQ   $0x00000002, SI
-	JEQ     piece601
+	JEQ     piece610
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7402,9 +8175,9 @@ piece600:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece601:
+piece610:
 	TESTQ  $0x00000001, SI
-	JEQ    piece602
+	JEQ    piece611
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -7413,8 +8186,8 @@ piece601:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece602:
-end575:
+piece611:
+end584:
 	VZEROUPPER
 	RET
 
@@ -7431,11 +8204,11 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile604:
+tile613:
 	CMPQ    SI, $0x00000010
-	JLT     next605
+	JLT     next614
 	TESTQ   BX, BX
-	JEQ     zeros607
+	JEQ     zeros616
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -7451,9 +8224,9 @@ tile604:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready608
+	JMP     ready617
 
-zeros607:
+zeros616:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7465,14 +8238,14 @@ zeros607:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready608:
+ready617:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed610
+	JLE   summed619
 
-k609:
+k618:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -7493,9 +8266,9 @@ k609:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k609
+	JNE          k618
 
-summed610:
+summed619:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -7514,19 +8287,19 @@ summed610:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same606
+	JEQ     same615
 	ADDQ    $0x00000040, BX
 
-same606:
+same615:
 	SUBQ $0x00000010, SI
-	JMP  tile604
+	JMP  tile613
 
-next605:
+next614:
 	TESTQ      SI, SI
-	JLE        end603
+	JLE        end612
 	CMPQ       SI, $0x08
-	JEQ        one611
-	JLT        part612
+	JEQ        one620
+	JLT        part621
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -7534,7 +8307,7 @@ next605:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros613
+	JEQ        zeros622
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -7549,9 +8322,9 @@ next605:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS 32(BX), Y0, Y10
-	JMP        ready614
+	JMP        ready623
 
-zeros613:
+zeros622:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7563,13 +8336,13 @@ zeros613:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready614:
+ready623:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed616
+	JLE   summed625
 
-k615:
+k624:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (BX), Y13
@@ -7590,9 +8363,9 @@ k615:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k615
+	JNE          k624
 
-summed616:
+summed625:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -7605,7 +8378,7 @@ summed616:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece617
+	JEQ          piece626
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7623,9 +8396,9 @@ summed616:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece617:
+piece626:
 	TESTQ   $0x00000002, SI
-	JEQ     piece618
+	JEQ     piece627
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7643,9 +8416,9 @@ piece617:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece618:
+piece627:
 	TESTQ  $0x00000001, SI
-	JEQ    piece619
+	JEQ    piece628
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -7657,12 +8430,12 @@ piece618:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece619:
-	JMP end603
+piece628:
+	JMP end612
 
-one611:
+one620:
 	TESTQ   BX, BX
-	JEQ     zeros620
+	JEQ     zeros629
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -7672,22 +8445,22 @@ one611:
 	VMOVUPS (BX), Y3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y4
-	JMP     ready621
+	JMP     ready630
 
-zeros620:
+zeros629:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready621:
+ready630:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed623
+	JLE   summed632
 
-k622:
+k631:
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -7702,9 +8475,9 @@ k622:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k622
+	JNE          k631
 
-summed623:
+summed632:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -7714,16 +8487,16 @@ summed623:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end603
+	JMP     end612
 
-part612:
+part621:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros624
+	JEQ        zeros633
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -7733,22 +8506,22 @@ part612:
 	VMASKMOVPS (BX), Y0, Y4
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y5
-	JMP        ready625
+	JMP        ready634
 
-zeros624:
+zeros633:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready625:
+ready634:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed627
+	JLE   summed636
 
-k626:
+k635:
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -7763,11 +8536,11 @@ k626:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k626
+	JNE          k635
 
-summed627:
+summed636:
 	TESTQ        $0x00000004, SI
-	JEQ          piece628
+	JEQ          piece637
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7785,9 +8558,9 @@ summed627:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece628:
+piece637:
 	TESTQ   $0x00000002, SI
-	JEQ     piece629
+	JEQ     piece638
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7805,9 +8578,9 @@ piece628:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece629:
+piece638:
 	TESTQ  $0x00000001, SI
-	JEQ    piece630
+	JEQ    piece639
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -7818,8 +8591,8 @@ piece629:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece630:
-end603:
+piece639:
+end612:
 	VZEROUPPER
 	RET
 
@@ -7837,11 +8610,11 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile632:
+tile641:
 	CMPQ    SI, $0x00000010
-	JLT     next633
+	JLT     next642
 	TESTQ   BX, BX
-	JEQ     zeros635
+	JEQ     zeros644
 	MOVQ    BX, R12
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
@@ -7860,9 +8633,9 @@ tile632:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready636
+	JMP     ready645
 
-zeros635:
+zeros644:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7876,14 +8649,14 @@ zeros635:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready636:
+ready645:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed638
+	JLE   summed647
 
-k637:
+k646:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -7907,9 +8680,9 @@ k637:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k637
+	JNE          k646
 
-summed638:
+summed647:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -7931,19 +8704,19 @@ summed638:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same634
+	JEQ     same643
 	ADDQ    $0x00000040, BX
 
-same634:
+same643:
 	SUBQ $0x00000010, SI
-	JMP  tile632
+	JMP  tile641
 
-next633:
+next642:
 	TESTQ      SI, SI
-	JLE        end631
+	JLE        end640
 	CMPQ       SI, $0x08
-	JEQ        one639
-	JLT        part640
+	JEQ        one648
+	JLT        part649
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
@@ -7951,7 +8724,7 @@ next633:
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros641
+	JEQ        zeros650
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -7969,9 +8742,9 @@ next633:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y11
 	VMASKMOVPS 32(BX), Y0, Y12
-	JMP        ready642
+	JMP        ready651
 
-zeros641:
+zeros650:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7985,13 +8758,13 @@ zeros641:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready642:
+ready651:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed644
+	JLE   summed653
 
-k643:
+k652:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (BX), Y15
@@ -8015,9 +8788,9 @@ k643:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k643
+	JNE          k652
 
-summed644:
+summed653:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8032,7 +8805,7 @@ summed644:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece645
+	JEQ          piece654
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8053,9 +8826,9 @@ summed644:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece645:
+piece654:
 	TESTQ   $0x00000002, SI
-	JEQ     piece646
+	JEQ     piece655
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8076,9 +8849,9 @@ piece645:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece646:
+piece655:
 	TESTQ  $0x00000001, SI
-	JEQ    piece647
+	JEQ    piece656
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8092,12 +8865,12 @@ piece646:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece647:
-	JMP end631
+piece656:
+	JMP end640
 
-one639:
+one648:
 	TESTQ   BX, BX
-	JEQ     zeros648
+	JEQ     zeros657
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -8109,9 +8882,9 @@ one639:
 	VMOVUPS (BX), Y4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y5
-	JMP     ready649
+	JMP     ready658
 
-zeros648:
+zeros657:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8119,13 +8892,13 @@ zeros648:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready649:
+ready658:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed651
+	JLE   summed660
 
-k650:
+k659:
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -8142,9 +8915,9 @@ k650:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k650
+	JNE          k659
 
-summed651:
+summed660:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -8156,16 +8929,16 @@ summed651:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end631
+	JMP     end640
 
-part640:
+part649:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros652
+	JEQ        zeros661
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -8177,9 +8950,9 @@ part640:
 	VMASKMOVPS (BX), Y0, Y5
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y6
-	JMP        ready653
+	JMP        ready662
 
-zeros652:
+zeros661:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8187,13 +8960,13 @@ zeros652:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready653:
+ready662:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed655
+	JLE   summed664
 
-k654:
+k663:
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -8210,11 +8983,11 @@ k654:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k654
+	JNE          k663
 
-summed655:
+summed664:
 	TESTQ        $0x00000004, SI
-	JEQ          piece656
+	JEQ          piece665
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8235,9 +9008,9 @@ summed655:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece656:
+piece665:
 	TESTQ   $0x00000002, SI
-	JEQ     piece657
+	JEQ     piece666
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8258,9 +9031,9 @@ piece656:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece657:
+piece666:
 	TESTQ  $0x00000001, SI
-	JEQ    piece658
+	JEQ    piece667
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -8273,7 +9046,7 @@ piece657:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece658:
-end631:
+piece667:
+end640:
 	VZEROUPPER
 	RET

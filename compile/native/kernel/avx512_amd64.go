@@ -156,6 +156,9 @@ func maxOfFour512(args *Args)
 func maxOfFourGrad512(args *Args)
 
 //go:noescape
+func dropout512(args *Args)
+
+//go:noescape
 func gemm1x512(args *Args)
 
 //go:noescape
@@ -275,6 +278,7 @@ func avx512Set() *Set {
 		Fold:             fold512,
 		MaxOfFour:        maxOfFour512,
 		MaxOfFourGrad:    maxOfFourGrad512,
+		Dropout:          dropout512,
 		Gemm:             gemm512,
 	}}
 }

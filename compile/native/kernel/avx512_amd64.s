@@ -3974,6 +3974,408 @@ DATA pairs_false<>+56(SB)/4, $0x00000007
 DATA pairs_false<>+60(SB)/4, $0x00000000
 GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 
+// func dropout512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·dropout512(SB), NOSPLIT, $256-8
+	MOVQ    args+0(FP), AX
+	CMPQ    40(AX), $0x00
+	JLE     end276
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    40(AX), AX
+	VMOVUPS blocks<>+0(SB), Z0
+	MOVQ    $0x0000aaaa, BX
+	KMOVW   BX, K1
+
+loop277:
+	CMPQ         AX, $0x40
+	JLT          part278
+	VMOVUPS      Z0, Z1
+	VBROADCASTSS 8(DX), Z2
+	VBROADCASTSS 12(DX), Z3
+	VBROADCASTSS 16(DX), Z4
+	VBROADCASTSS (DX), Z5
+	VBROADCASTSS 4(DX), Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z7
+	VPMULLD      Z7, Z1, Z9
+	VPMULUDQ     Z7, Z1, Z8
+	VPSRLQ       $0x20, Z1, Z1
+	VPMULUDQ     Z7, Z1, Z1
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z1, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z3, Z10
+	VPMULUDQ     Z1, Z3, Z7
+	VPSRLQ       $0x20, Z3, Z3
+	VPMULUDQ     Z1, Z3, Z3
+	VPSRLQ       $0x20, Z7, Z7
+	VMOVUPS      Z3, K1, Z7
+	VXORPS       Z2, Z7, Z7
+	VXORPS       Z5, Z7, Z7
+	VXORPS       Z4, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z7, Z3
+	VPMULUDQ     Z1, Z7, Z2
+	VPSRLQ       $0x20, Z7, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VMOVUPS      Z4, K1, Z2
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z8, Z7
+	VPMULUDQ     Z1, Z8, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VPMULUDQ     Z1, Z8, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z8, K1, Z4
+	VXORPS       Z10, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z9, Z2, Z2
+	VXORPS       Z6, Z2, Z2
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z9
+	VPMULUDQ     Z1, Z4, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z4, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z2, Z10
+	VPMULUDQ     Z1, Z2, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VPMULUDQ     Z1, Z2, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z2, K1, Z4
+	VXORPS       Z7, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z3, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z3
+	VPMULUDQ     Z1, Z4, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VMOVUPS      Z4, K1, Z2
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z8, Z7
+	VPMULUDQ     Z1, Z8, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VPMULUDQ     Z1, Z8, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z8, K1, Z4
+	VXORPS       Z10, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z9, Z2, Z2
+	VXORPS       Z6, Z2, Z2
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z9
+	VPMULUDQ     Z1, Z4, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z4, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z2, Z10
+	VPMULUDQ     Z1, Z2, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VPMULUDQ     Z1, Z2, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z2, K1, Z4
+	VXORPS       Z7, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z3, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z3
+	VPMULUDQ     Z1, Z4, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VMOVUPS      Z4, K1, Z2
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z8, Z7
+	VPMULUDQ     Z1, Z8, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VPMULUDQ     Z1, Z8, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z8, K1, Z4
+	VXORPS       Z10, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z9, Z2, Z2
+	VXORPS       Z6, Z2, Z2
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z9
+	VPMULUDQ     Z1, Z4, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z4, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z2, Z10
+	VPMULUDQ     Z1, Z2, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VPMULUDQ     Z1, Z2, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z2, K1, Z4
+	VXORPS       Z7, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z3, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VBROADCASTSS 24(DX), Z1
+	VBROADCASTSS 20(DX), Z2
+	VPCMPUD      $0x05, Z2, Z4, K2
+	VMOVUPS.Z    Z1, K2, Z3
+	VMOVUPS      Z3, (CX)
+	VPCMPUD      $0x05, Z2, Z10, K2
+	VMOVUPS.Z    Z1, K2, Z3
+	VMOVUPS      Z3, 64(CX)
+	VPCMPUD      $0x05, Z2, Z8, K2
+	VMOVUPS.Z    Z1, K2, Z3
+	VMOVUPS      Z3, 128(CX)
+	VPCMPUD      $0x05, Z2, Z9, K2
+	VMOVUPS.Z    Z1, K2, Z1
+	VMOVUPS      Z1, 192(CX)
+	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
+	ADDQ         $0x00000100, CX
+	SUBQ         $0x40, AX
+	JMP          loop277
+
+part278:
+	TESTQ        AX, AX
+	JEQ          end276
+	VMOVUPS      Z0, Z1
+	VBROADCASTSS 8(DX), Z2
+	VBROADCASTSS 12(DX), Z3
+	VBROADCASTSS 16(DX), Z4
+	VBROADCASTSS (DX), Z5
+	VBROADCASTSS 4(DX), Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z7
+	VPMULLD      Z7, Z1, Z9
+	VPMULUDQ     Z7, Z1, Z8
+	VPSRLQ       $0x20, Z1, Z1
+	VPMULUDQ     Z7, Z1, Z1
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z1, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z3, Z10
+	VPMULUDQ     Z1, Z3, Z7
+	VPSRLQ       $0x20, Z3, Z3
+	VPMULUDQ     Z1, Z3, Z3
+	VPSRLQ       $0x20, Z7, Z7
+	VMOVUPS      Z3, K1, Z7
+	VXORPS       Z2, Z7, Z7
+	VXORPS       Z5, Z7, Z7
+	VXORPS       Z4, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z7, Z3
+	VPMULUDQ     Z1, Z7, Z2
+	VPSRLQ       $0x20, Z7, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VMOVUPS      Z4, K1, Z2
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z8, Z7
+	VPMULUDQ     Z1, Z8, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VPMULUDQ     Z1, Z8, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z8, K1, Z4
+	VXORPS       Z10, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z9, Z2, Z2
+	VXORPS       Z6, Z2, Z2
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z9
+	VPMULUDQ     Z1, Z4, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z4, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z2, Z10
+	VPMULUDQ     Z1, Z2, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VPMULUDQ     Z1, Z2, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z2, K1, Z4
+	VXORPS       Z7, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z3, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z3
+	VPMULUDQ     Z1, Z4, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VMOVUPS      Z4, K1, Z2
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z8, Z7
+	VPMULUDQ     Z1, Z8, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VPMULUDQ     Z1, Z8, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z8, K1, Z4
+	VXORPS       Z10, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z9, Z2, Z2
+	VXORPS       Z6, Z2, Z2
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z9
+	VPMULUDQ     Z1, Z4, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z4, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z2, Z10
+	VPMULUDQ     Z1, Z2, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VPMULUDQ     Z1, Z2, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z2, K1, Z4
+	VXORPS       Z7, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z3, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z3
+	VPMULUDQ     Z1, Z4, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VMOVUPS      Z4, K1, Z2
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z8, Z7
+	VPMULUDQ     Z1, Z8, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VPMULUDQ     Z1, Z8, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z8, K1, Z4
+	VXORPS       Z10, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z9, Z2, Z2
+	VXORPS       Z6, Z2, Z2
+	VPADDD.BCST  word_9e3779b9<>+0(SB), Z5, Z5
+	VPADDD.BCST  word_bb67ae85<>+0(SB), Z6, Z6
+	VBROADCASTSS word_d2511f53<>+0(SB), Z1
+	VPMULLD      Z1, Z4, Z9
+	VPMULUDQ     Z1, Z4, Z8
+	VPSRLQ       $0x20, Z4, Z4
+	VPMULUDQ     Z1, Z4, Z4
+	VPSRLQ       $0x20, Z8, Z8
+	VMOVUPS      Z4, K1, Z8
+	VBROADCASTSS word_cd9e8d57<>+0(SB), Z1
+	VPMULLD      Z1, Z2, Z10
+	VPMULUDQ     Z1, Z2, Z4
+	VPSRLQ       $0x20, Z2, Z2
+	VPMULUDQ     Z1, Z2, Z2
+	VPSRLQ       $0x20, Z4, Z4
+	VMOVUPS      Z2, K1, Z4
+	VXORPS       Z7, Z4, Z4
+	VXORPS       Z5, Z4, Z4
+	VXORPS       Z3, Z8, Z8
+	VXORPS       Z6, Z8, Z8
+	VBROADCASTSS 24(DX), Z1
+	VBROADCASTSS 20(DX), Z2
+	VPCMPUD      $0x05, Z2, Z4, K1
+	VMOVUPS.Z    Z1, K1, Z3
+	VMOVUPS      Z3, (SP)
+	VPCMPUD      $0x05, Z2, Z10, K1
+	VMOVUPS.Z    Z1, K1, Z3
+	VMOVUPS      Z3, 64(SP)
+	VPCMPUD      $0x05, Z2, Z8, K1
+	VMOVUPS.Z    Z1, K1, Z3
+	VMOVUPS      Z3, 128(SP)
+	VPCMPUD      $0x05, Z2, Z9, K1
+	VMOVUPS.Z    Z1, K1, Z1
+	VMOVUPS      Z1, 192(SP)
+	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
+	LEAQ         (SP), DX
+	MOVQ         AX, BX
+	ANDQ         $-16, BX
+	SHLQ         $0x02, BX
+	ANDQ         $0x0f, AX
+	MOVQ         $0x00000001, SI
+	SHLXQ        AX, SI, SI
+	DECQ         SI
+	KMOVW        SI, K1
+	XORQ         SI, SI
+	CMPQ         SI, BX
+	JGE          rest281
+
+block280:
+	VMOVUPS (DX)(SI*1), Z0
+	VMOVUPS Z0, (CX)(SI*1)
+	ADDQ    $0x00000040, SI
+	CMPQ    SI, BX
+	JLT     block280
+
+rest281:
+	TESTQ     AX, AX
+	JEQ       done279
+	VMOVUPS.Z (DX)(SI*1), K1, Z0
+	VMOVUPS   Z0, K1, (CX)(SI*1)
+
+done279:
+end276:
+	VZEROUPPER
+	RET
+
+DATA blocks<>+0(SB)/4, $0x00000000
+DATA blocks<>+4(SB)/4, $0x00000001
+DATA blocks<>+8(SB)/4, $0x00000002
+DATA blocks<>+12(SB)/4, $0x00000003
+DATA blocks<>+16(SB)/4, $0x00000004
+DATA blocks<>+20(SB)/4, $0x00000005
+DATA blocks<>+24(SB)/4, $0x00000006
+DATA blocks<>+28(SB)/4, $0x00000007
+DATA blocks<>+32(SB)/4, $0x00000008
+DATA blocks<>+36(SB)/4, $0x00000009
+DATA blocks<>+40(SB)/4, $0x0000000a
+DATA blocks<>+44(SB)/4, $0x0000000b
+DATA blocks<>+48(SB)/4, $0x0000000c
+DATA blocks<>+52(SB)/4, $0x0000000d
+DATA blocks<>+56(SB)/4, $0x0000000e
+DATA blocks<>+60(SB)/4, $0x0000000f
+GLOBL blocks<>(SB), RODATA|NOPTR, $64
+
+DATA word_d2511f53<>+0(SB)/4, $0xd2511f53
+GLOBL word_d2511f53<>(SB), RODATA|NOPTR, $4
+
+DATA word_cd9e8d57<>+0(SB)/4, $0xcd9e8d57
+GLOBL word_cd9e8d57<>(SB), RODATA|NOPTR, $4
+
+DATA word_9e3779b9<>+0(SB)/4, $0x9e3779b9
+GLOBL word_9e3779b9<>(SB), RODATA|NOPTR, $4
+
+DATA word_bb67ae85<>+0(SB)/4, $0xbb67ae85
+GLOBL word_bb67ae85<>(SB), RODATA|NOPTR, $4
+
 // func gemm1x512(args *byte)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·gemm1x512(SB), NOSPLIT, $0-8
@@ -3986,11 +4388,11 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile277:
+tile283:
 	CMPQ    SI, $0x00000080
-	JLT     next278
+	JLT     next284
 	TESTQ   BX, BX
-	JEQ     zeros280
+	JEQ     zeros286
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
@@ -4000,9 +4402,9 @@ tile277:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready281
+	JMP     ready287
 
-zeros280:
+zeros286:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4012,14 +4414,14 @@ zeros280:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready281:
+ready287:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed283
+	JLE   summed289
 
-k282:
+k288:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4032,9 +4434,9 @@ k282:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k282
+	JNE          k288
 
-summed283:
+summed289:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4047,86 +4449,86 @@ summed283:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same279
+	JEQ     same285
 	ADDQ    $0x00000200, BX
 
-same279:
+same285:
 	SUBQ $0x00000080, SI
-	JMP  tile277
+	JMP  tile283
 
-next278:
-tile284:
+next284:
+tile290:
 	CMPQ    SI, $0x00000020
-	JLT     next285
+	JLT     next291
 	TESTQ   BX, BX
-	JEQ     zeros287
+	JEQ     zeros293
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready288
-
-zeros287:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
-
-ready288:
-	MOVQ  8(AX), R9
-	MOVQ  DX, R10
-	MOVQ  48(AX), R11
-	TESTQ R11, R11
-	JLE   summed290
-
-k289:
-	VBROADCASTSS (R9), Z2
-	VFMADD231PS  (R10), Z2, Z0
-	VFMADD231PS  64(R10), Z2, Z1
-	ADDQ         R8, R10
-	ADDQ         DI, R9
-	DECQ         R11
-	JNE          k289
-
-summed290:
-	MOVQ    CX, R9
-	VMOVUPS Z0, (R9)
-	VMOVUPS Z1, 64(R9)
-	ADDQ    $0x00000080, CX
-	ADDQ    $0x00000080, DX
-	TESTQ   BX, BX
-	JEQ     same286
-	ADDQ    $0x00000080, BX
-
-same286:
-	SUBQ $0x00000020, SI
-	JMP  tile284
-
-next285:
-	TESTQ     SI, SI
-	JLE       end276
-	CMPQ      SI, $0x10
-	JEQ       one291
-	JLT       part292
-	SUBQ      $0x10, SI
-	MOVQ      $0x00000001, R9
-	SHLXQ     SI, R9, R9
-	DECQ      R9
-	KMOVW     R9, K1
-	TESTQ     BX, BX
-	JEQ       zeros293
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready294
+	JMP     ready294
 
 zeros293:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
 ready294:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
+	MOVQ  8(AX), R9
+	MOVQ  DX, R10
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
 	JLE   summed296
 
 k295:
+	VBROADCASTSS (R9), Z2
+	VFMADD231PS  (R10), Z2, Z0
+	VFMADD231PS  64(R10), Z2, Z1
+	ADDQ         R8, R10
+	ADDQ         DI, R9
+	DECQ         R11
+	JNE          k295
+
+summed296:
+	MOVQ    CX, R9
+	VMOVUPS Z0, (R9)
+	VMOVUPS Z1, 64(R9)
+	ADDQ    $0x00000080, CX
+	ADDQ    $0x00000080, DX
+	TESTQ   BX, BX
+	JEQ     same292
+	ADDQ    $0x00000080, BX
+
+same292:
+	SUBQ $0x00000020, SI
+	JMP  tile290
+
+next291:
+	TESTQ     SI, SI
+	JLE       end282
+	CMPQ      SI, $0x10
+	JEQ       one297
+	JLT       part298
+	SUBQ      $0x10, SI
+	MOVQ      $0x00000001, R9
+	SHLXQ     SI, R9, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	TESTQ     BX, BX
+	JEQ       zeros299
+	VMOVUPS   (BX), Z0
+	VMOVUPS.Z 64(BX), K1, Z1
+	JMP       ready300
+
+zeros299:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+ready300:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), AX
+	TESTQ AX, AX
+	JLE   summed302
+
+k301:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (BX), Z4
@@ -4135,74 +4537,74 @@ k295:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k295
+	JNE          k301
 
-summed296:
+summed302:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end276
+	JMP     end282
 
-one291:
+one297:
 	TESTQ   BX, BX
-	JEQ     zeros297
+	JEQ     zeros303
 	VMOVUPS (BX), Z0
-	JMP     ready298
+	JMP     ready304
 
-zeros297:
+zeros303:
 	VPXORD Z0, Z0, Z0
 
-ready298:
+ready304:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed300
+	JLE   summed306
 
-k299:
+k305:
 	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k299
+	JNE          k305
 
-summed300:
+summed306:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end276
+	JMP     end282
 
-part292:
+part298:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros301
+	JEQ       zeros307
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready302
+	JMP       ready308
 
-zeros301:
+zeros307:
 	VPXORD Z0, Z0, Z0
 
-ready302:
+ready308:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed304
+	JLE   summed310
 
-k303:
+k309:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
 	DECQ             AX
-	JNE              k303
+	JNE              k309
 
-summed304:
+summed310:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end276:
+end282:
 	VZEROUPPER
 	RET
 
@@ -4218,11 +4620,11 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile306:
+tile312:
 	CMPQ    SI, $0x00000080
-	JLT     next307
+	JLT     next313
 	TESTQ   BX, BX
-	JEQ     zeros309
+	JEQ     zeros315
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4241,9 +4643,9 @@ tile306:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready310
+	JMP     ready316
 
-zeros309:
+zeros315:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4261,14 +4663,14 @@ zeros309:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready310:
+ready316:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed312
+	JLE   summed318
 
-k311:
+k317:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4298,9 +4700,9 @@ k311:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k311
+	JNE          k317
 
-summed312:
+summed318:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4322,41 +4724,41 @@ summed312:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same308
+	JEQ     same314
 	ADDQ    $0x00000200, BX
 
-same308:
+same314:
 	SUBQ $0x00000080, SI
-	JMP  tile306
+	JMP  tile312
 
-next307:
-tile313:
+next313:
+tile319:
 	CMPQ    SI, $0x00000020
-	JLT     next314
+	JLT     next320
 	TESTQ   BX, BX
-	JEQ     zeros316
+	JEQ     zeros322
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready317
+	JMP     ready323
 
-zeros316:
+zeros322:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready317:
+ready323:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed319
+	JLE   summed325
 
-k318:
+k324:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -4368,9 +4770,9 @@ k318:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k318
+	JNE          k324
 
-summed319:
+summed325:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4380,46 +4782,46 @@ summed319:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same315
+	JEQ     same321
 	ADDQ    $0x00000080, BX
 
-same315:
+same321:
 	SUBQ $0x00000020, SI
-	JMP  tile313
+	JMP  tile319
 
-next314:
+next320:
 	TESTQ     SI, SI
-	JLE       end305
+	JLE       end311
 	CMPQ      SI, $0x10
-	JEQ       one320
-	JLT       part321
+	JEQ       one326
+	JLT       part327
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros322
+	JEQ       zeros328
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready323
+	JMP       ready329
 
-zeros322:
+zeros328:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready323:
+ready329:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed325
+	JLE   summed331
 
-k324:
+k330:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -4431,86 +4833,86 @@ k324:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k324
+	JNE          k330
 
-summed325:
+summed331:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end305
+	JMP     end311
 
-one320:
+one326:
 	TESTQ   BX, BX
-	JEQ     zeros326
+	JEQ     zeros332
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready327
+	JMP     ready333
 
-zeros326:
+zeros332:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready327:
+ready333:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed329
+	JLE   summed335
 
-k328:
+k334:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k328
+	JNE              k334
 
-summed329:
+summed335:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end305
+	JMP     end311
 
-part321:
+part327:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros330
+	JEQ       zeros336
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready331
+	JMP       ready337
 
-zeros330:
+zeros336:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready331:
+ready337:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed333
+	JLE   summed339
 
-k332:
+k338:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k332
+	JNE              k338
 
-summed333:
+summed339:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end305:
+end311:
 	VZEROUPPER
 	RET
 
@@ -4526,11 +4928,11 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile335:
+tile341:
 	CMPQ    SI, $0x00000060
-	JLT     next336
+	JLT     next342
 	TESTQ   BX, BX
-	JEQ     zeros338
+	JEQ     zeros344
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4552,9 +4954,9 @@ tile335:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready339
+	JMP     ready345
 
-zeros338:
+zeros344:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4574,14 +4976,14 @@ zeros338:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready339:
+ready345:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed341
+	JLE   summed347
 
-k340:
+k346:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -4612,9 +5014,9 @@ k340:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k340
+	JNE          k346
 
-summed341:
+summed347:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4639,19 +5041,19 @@ summed341:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same337
+	JEQ     same343
 	ADDQ    $0x00000180, BX
 
-same337:
+same343:
 	SUBQ $0x00000060, SI
-	JMP  tile335
+	JMP  tile341
 
-next336:
-tile342:
+next342:
+tile348:
 	CMPQ    SI, $0x00000020
-	JLT     next343
+	JLT     next349
 	TESTQ   BX, BX
-	JEQ     zeros345
+	JEQ     zeros351
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4661,9 +5063,9 @@ tile342:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready346
+	JMP     ready352
 
-zeros345:
+zeros351:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4671,14 +5073,14 @@ zeros345:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready346:
+ready352:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed348
+	JLE   summed354
 
-k347:
+k353:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -4693,9 +5095,9 @@ k347:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k347
+	JNE          k353
 
-summed348:
+summed354:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4708,26 +5110,26 @@ summed348:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same344
+	JEQ     same350
 	ADDQ    $0x00000080, BX
 
-same344:
+same350:
 	SUBQ $0x00000020, SI
-	JMP  tile342
+	JMP  tile348
 
-next343:
+next349:
 	TESTQ     SI, SI
-	JLE       end334
+	JLE       end340
 	CMPQ      SI, $0x10
-	JEQ       one349
-	JLT       part350
+	JEQ       one355
+	JLT       part356
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros351
+	JEQ       zeros357
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -4736,9 +5138,9 @@ next343:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready352
+	JMP       ready358
 
-zeros351:
+zeros357:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4746,13 +5148,13 @@ zeros351:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready352:
+ready358:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed354
+	JLE   summed360
 
-k353:
+k359:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -4767,9 +5169,9 @@ k353:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k353
+	JNE          k359
 
-summed354:
+summed360:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -4778,30 +5180,30 @@ summed354:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end334
+	JMP     end340
 
-one349:
+one355:
 	TESTQ   BX, BX
-	JEQ     zeros355
+	JEQ     zeros361
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready356
+	JMP     ready362
 
-zeros355:
+zeros361:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready356:
+ready362:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed358
+	JLE   summed364
 
-k357:
+k363:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -4809,42 +5211,42 @@ k357:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k357
+	JNE              k363
 
-summed358:
+summed364:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end334
+	JMP     end340
 
-part350:
+part356:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros359
+	JEQ       zeros365
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready360
+	JMP       ready366
 
-zeros359:
+zeros365:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready360:
+ready366:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed362
+	JLE   summed368
 
-k361:
+k367:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -4852,16 +5254,16 @@ k361:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k361
+	JNE              k367
 
-summed362:
+summed368:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end334:
+end340:
 	VZEROUPPER
 	RET
 
@@ -4878,11 +5280,11 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile364:
+tile370:
 	CMPQ    SI, $0x00000040
-	JLT     next365
+	JLT     next371
 	TESTQ   BX, BX
-	JEQ     zeros367
+	JEQ     zeros373
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -4903,9 +5305,9 @@ tile364:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready368
+	JMP     ready374
 
-zeros367:
+zeros373:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4923,14 +5325,14 @@ zeros367:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready368:
+ready374:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed370
+	JLE   summed376
 
-k369:
+k375:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -4958,9 +5360,9 @@ k369:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k369
+	JNE          k375
 
-summed370:
+summed376:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -4984,19 +5386,19 @@ summed370:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same366
+	JEQ     same372
 	ADDQ    $0x00000100, BX
 
-same366:
+same372:
 	SUBQ $0x00000040, SI
-	JMP  tile364
+	JMP  tile370
 
-next365:
-tile371:
+next371:
+tile377:
 	CMPQ    SI, $0x00000020
-	JLT     next372
+	JLT     next378
 	TESTQ   BX, BX
-	JEQ     zeros374
+	JEQ     zeros380
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5009,9 +5411,9 @@ tile371:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready375
+	JMP     ready381
 
-zeros374:
+zeros380:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5021,14 +5423,14 @@ zeros374:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready375:
+ready381:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed377
+	JLE   summed383
 
-k376:
+k382:
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -5046,9 +5448,9 @@ k376:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k376
+	JNE          k382
 
-summed377:
+summed383:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5064,26 +5466,26 @@ summed377:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same373
+	JEQ     same379
 	ADDQ    $0x00000080, BX
 
-same373:
+same379:
 	SUBQ $0x00000020, SI
-	JMP  tile371
+	JMP  tile377
 
-next372:
+next378:
 	TESTQ     SI, SI
-	JLE       end363
+	JLE       end369
 	CMPQ      SI, $0x10
-	JEQ       one378
-	JLT       part379
+	JEQ       one384
+	JLT       part385
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros380
+	JEQ       zeros386
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5095,9 +5497,9 @@ next372:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready381
+	JMP       ready387
 
-zeros380:
+zeros386:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5107,13 +5509,13 @@ zeros380:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready381:
+ready387:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed383
+	JLE   summed389
 
-k382:
+k388:
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -5131,9 +5533,9 @@ k382:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k382
+	JNE          k388
 
-summed383:
+summed389:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5145,11 +5547,11 @@ summed383:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end363
+	JMP     end369
 
-one378:
+one384:
 	TESTQ   BX, BX
-	JEQ     zeros384
+	JEQ     zeros390
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5157,21 +5559,21 @@ one378:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready385
+	JMP     ready391
 
-zeros384:
+zeros390:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready385:
+ready391:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed387
+	JLE   summed393
 
-k386:
+k392:
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5180,9 +5582,9 @@ k386:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k386
+	JNE              k392
 
-summed387:
+summed393:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5190,15 +5592,15 @@ summed387:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end363
+	JMP     end369
 
-part379:
+part385:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros388
+	JEQ       zeros394
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5206,21 +5608,21 @@ part379:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready389
+	JMP       ready395
 
-zeros388:
+zeros394:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready389:
+ready395:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed391
+	JLE   summed397
 
-k390:
+k396:
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5229,9 +5631,9 @@ k390:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k390
+	JNE              k396
 
-summed391:
+summed397:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5240,7 +5642,7 @@ summed391:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end363:
+end369:
 	VZEROUPPER
 	RET
 
@@ -5257,11 +5659,11 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile393:
+tile399:
 	CMPQ    SI, $0x00000040
-	JLT     next394
+	JLT     next400
 	TESTQ   BX, BX
-	JEQ     zeros396
+	JEQ     zeros402
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5287,9 +5689,9 @@ tile393:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready397
+	JMP     ready403
 
-zeros396:
+zeros402:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5311,14 +5713,14 @@ zeros396:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready397:
+ready403:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed399
+	JLE   summed405
 
-k398:
+k404:
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -5351,9 +5753,9 @@ k398:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k398
+	JNE          k404
 
-summed399:
+summed405:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5382,19 +5784,19 @@ summed399:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same395
+	JEQ     same401
 	ADDQ    $0x00000100, BX
 
-same395:
+same401:
 	SUBQ $0x00000040, SI
-	JMP  tile393
+	JMP  tile399
 
-next394:
-tile400:
+next400:
+tile406:
 	CMPQ    SI, $0x00000020
-	JLT     next401
+	JLT     next407
 	TESTQ   BX, BX
-	JEQ     zeros403
+	JEQ     zeros409
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5410,9 +5812,9 @@ tile400:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready404
+	JMP     ready410
 
-zeros403:
+zeros409:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5424,14 +5826,14 @@ zeros403:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready404:
+ready410:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed406
+	JLE   summed412
 
-k405:
+k411:
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -5452,9 +5854,9 @@ k405:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k405
+	JNE          k411
 
-summed406:
+summed412:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5473,26 +5875,26 @@ summed406:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same402
+	JEQ     same408
 	ADDQ    $0x00000080, BX
 
-same402:
+same408:
 	SUBQ $0x00000020, SI
-	JMP  tile400
+	JMP  tile406
 
-next401:
+next407:
 	TESTQ     SI, SI
-	JLE       end392
+	JLE       end398
 	CMPQ      SI, $0x10
-	JEQ       one407
-	JLT       part408
+	JEQ       one413
+	JLT       part414
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros409
+	JEQ       zeros415
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5507,9 +5909,9 @@ next401:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready410
+	JMP       ready416
 
-zeros409:
+zeros415:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5521,13 +5923,13 @@ zeros409:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready410:
+ready416:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed412
+	JLE   summed418
 
-k411:
+k417:
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -5548,9 +5950,9 @@ k411:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k411
+	JNE          k417
 
-summed412:
+summed418:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5565,11 +5967,11 @@ summed412:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end392
+	JMP     end398
 
-one407:
+one413:
 	TESTQ   BX, BX
-	JEQ     zeros413
+	JEQ     zeros419
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5579,22 +5981,22 @@ one407:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready414
+	JMP     ready420
 
-zeros413:
+zeros419:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready414:
+ready420:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed416
+	JLE   summed422
 
-k415:
+k421:
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -5604,9 +6006,9 @@ k415:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k415
+	JNE              k421
 
-summed416:
+summed422:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5616,15 +6018,15 @@ summed416:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end392
+	JMP     end398
 
-part408:
+part414:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros417
+	JEQ       zeros423
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5634,22 +6036,22 @@ part408:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready418
+	JMP       ready424
 
-zeros417:
+zeros423:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready418:
+ready424:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed420
+	JLE   summed426
 
-k419:
+k425:
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -5659,9 +6061,9 @@ k419:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k419
+	JNE              k425
 
-summed420:
+summed426:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5672,7 +6074,7 @@ summed420:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end392:
+end398:
 	VZEROUPPER
 	RET
 
@@ -5690,11 +6092,11 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile422:
+tile428:
 	CMPQ    SI, $0x00000040
-	JLT     next423
+	JLT     next429
 	TESTQ   BX, BX
-	JEQ     zeros425
+	JEQ     zeros431
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5725,9 +6127,9 @@ tile422:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready426
+	JMP     ready432
 
-zeros425:
+zeros431:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5753,14 +6155,14 @@ zeros425:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready426:
+ready432:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed428
+	JLE   summed434
 
-k427:
+k433:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -5798,9 +6200,9 @@ k427:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k427
+	JNE          k433
 
-summed428:
+summed434:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5834,19 +6236,19 @@ summed428:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same424
+	JEQ     same430
 	ADDQ    $0x00000100, BX
 
-same424:
+same430:
 	SUBQ $0x00000040, SI
-	JMP  tile422
+	JMP  tile428
 
-next423:
-tile429:
+next429:
+tile435:
 	CMPQ    SI, $0x00000020
-	JLT     next430
+	JLT     next436
 	TESTQ   BX, BX
-	JEQ     zeros432
+	JEQ     zeros438
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -5865,9 +6267,9 @@ tile429:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready433
+	JMP     ready439
 
-zeros432:
+zeros438:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5881,14 +6283,14 @@ zeros432:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready433:
+ready439:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed435
+	JLE   summed441
 
-k434:
+k440:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -5912,9 +6314,9 @@ k434:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k434
+	JNE          k440
 
-summed435:
+summed441:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -5936,26 +6338,26 @@ summed435:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same431
+	JEQ     same437
 	ADDQ    $0x00000080, BX
 
-same431:
+same437:
 	SUBQ $0x00000020, SI
-	JMP  tile429
+	JMP  tile435
 
-next430:
+next436:
 	TESTQ     SI, SI
-	JLE       end421
+	JLE       end427
 	CMPQ      SI, $0x10
-	JEQ       one436
-	JLT       part437
+	JEQ       one442
+	JLT       part443
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros438
+	JEQ       zeros444
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5973,9 +6375,9 @@ next430:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready439
+	JMP       ready445
 
-zeros438:
+zeros444:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5989,13 +6391,13 @@ zeros438:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready439:
+ready445:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed441
+	JLE   summed447
 
-k440:
+k446:
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -6019,9 +6421,9 @@ k440:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k440
+	JNE          k446
 
-summed441:
+summed447:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6039,11 +6441,11 @@ summed441:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end421
+	JMP     end427
 
-one436:
+one442:
 	TESTQ   BX, BX
-	JEQ     zeros442
+	JEQ     zeros448
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6055,9 +6457,9 @@ one436:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready443
+	JMP     ready449
 
-zeros442:
+zeros448:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6065,13 +6467,13 @@ zeros442:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready443:
+ready449:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed445
+	JLE   summed451
 
-k444:
+k450:
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6082,9 +6484,9 @@ k444:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k444
+	JNE              k450
 
-summed445:
+summed451:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6096,15 +6498,15 @@ summed445:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end421
+	JMP     end427
 
-part437:
+part443:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros446
+	JEQ       zeros452
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6116,9 +6518,9 @@ part437:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready447
+	JMP       ready453
 
-zeros446:
+zeros452:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6126,13 +6528,13 @@ zeros446:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready447:
+ready453:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed449
+	JLE   summed455
 
-k448:
+k454:
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6143,9 +6545,9 @@ k448:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k448
+	JNE              k454
 
-summed449:
+summed455:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6158,7 +6560,7 @@ summed449:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end421:
+end427:
 	VZEROUPPER
 	RET
 
@@ -6176,11 +6578,11 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile451:
+tile457:
 	CMPQ    SI, $0x00000020
-	JLT     next452
+	JLT     next458
 	TESTQ   BX, BX
-	JEQ     zeros454
+	JEQ     zeros460
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6202,9 +6604,9 @@ tile451:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready455
+	JMP     ready461
 
-zeros454:
+zeros460:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6220,14 +6622,14 @@ zeros454:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready455:
+ready461:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed457
+	JLE   summed463
 
-k456:
+k462:
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -6254,9 +6656,9 @@ k456:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k456
+	JNE          k462
 
-summed457:
+summed463:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6281,26 +6683,26 @@ summed457:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same453
+	JEQ     same459
 	ADDQ    $0x00000080, BX
 
-same453:
+same459:
 	SUBQ $0x00000020, SI
-	JMP  tile451
+	JMP  tile457
 
-next452:
+next458:
 	TESTQ     SI, SI
-	JLE       end450
+	JLE       end456
 	CMPQ      SI, $0x10
-	JEQ       one458
-	JLT       part459
+	JEQ       one464
+	JLT       part465
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros460
+	JEQ       zeros466
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6321,9 +6723,9 @@ next452:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready461
+	JMP       ready467
 
-zeros460:
+zeros466:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6339,13 +6741,13 @@ zeros460:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready461:
+ready467:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed463
+	JLE   summed469
 
-k462:
+k468:
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -6372,9 +6774,9 @@ k462:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k462
+	JNE          k468
 
-summed463:
+summed469:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6395,11 +6797,11 @@ summed463:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end450
+	JMP     end456
 
-one458:
+one464:
 	TESTQ   BX, BX
-	JEQ     zeros464
+	JEQ     zeros470
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6413,9 +6815,9 @@ one458:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready465
+	JMP     ready471
 
-zeros464:
+zeros470:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6424,13 +6826,13 @@ zeros464:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready465:
+ready471:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed467
+	JLE   summed473
 
-k466:
+k472:
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6442,9 +6844,9 @@ k466:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k466
+	JNE              k472
 
-summed467:
+summed473:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6458,15 +6860,15 @@ summed467:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end450
+	JMP     end456
 
-part459:
+part465:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros468
+	JEQ       zeros474
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6480,9 +6882,9 @@ part459:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready469
+	JMP       ready475
 
-zeros468:
+zeros474:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6491,13 +6893,13 @@ zeros468:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready469:
+ready475:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed471
+	JLE   summed477
 
-k470:
+k476:
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6509,9 +6911,9 @@ k470:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k470
+	JNE              k476
 
-summed471:
+summed477:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6526,7 +6928,7 @@ summed471:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end450:
+end456:
 	VZEROUPPER
 	RET
 
@@ -6544,11 +6946,11 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile473:
+tile479:
 	CMPQ    SI, $0x00000020
-	JLT     next474
+	JLT     next480
 	TESTQ   BX, BX
-	JEQ     zeros476
+	JEQ     zeros482
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6573,9 +6975,9 @@ tile473:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready477
+	JMP     ready483
 
-zeros476:
+zeros482:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6593,16 +6995,16 @@ zeros476:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready477:
+ready483:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed479
+	JLE   summed485
 
-k478:
+k484:
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -6633,9 +7035,9 @@ k478:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k478
+	JNE          k484
 
-summed479:
+summed485:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6663,26 +7065,26 @@ summed479:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same475
+	JEQ     same481
 	ADDQ    $0x00000080, BX
 
-same475:
+same481:
 	SUBQ $0x00000020, SI
-	JMP  tile473
+	JMP  tile479
 
-next474:
+next480:
 	TESTQ     SI, SI
-	JLE       end472
+	JLE       end478
 	CMPQ      SI, $0x10
-	JEQ       one480
-	JLT       part481
+	JEQ       one486
+	JLT       part487
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros482
+	JEQ       zeros488
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6706,9 +7108,9 @@ next474:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready483
+	JMP       ready489
 
-zeros482:
+zeros488:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6726,15 +7128,15 @@ zeros482:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready483:
+ready489:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed485
+	JLE   summed491
 
-k484:
+k490:
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -6765,9 +7167,9 @@ k484:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k484
+	JNE          k490
 
-summed485:
+summed491:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6791,11 +7193,11 @@ summed485:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end472
+	JMP     end478
 
-one480:
+one486:
 	TESTQ   BX, BX
-	JEQ     zeros486
+	JEQ     zeros492
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6811,9 +7213,9 @@ one480:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready487
+	JMP     ready493
 
-zeros486:
+zeros492:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6823,15 +7225,15 @@ zeros486:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready487:
+ready493:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed489
+	JLE   summed495
 
-k488:
+k494:
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -6845,9 +7247,9 @@ k488:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k488
+	JNE              k494
 
-summed489:
+summed495:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6863,15 +7265,15 @@ summed489:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end472
+	JMP     end478
 
-part481:
+part487:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros490
+	JEQ       zeros496
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6887,9 +7289,9 @@ part481:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready491
+	JMP       ready497
 
-zeros490:
+zeros496:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6899,15 +7301,15 @@ zeros490:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready491:
+ready497:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed493
+	JLE   summed499
 
-k492:
+k498:
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -6921,9 +7323,9 @@ k492:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k492
+	JNE              k498
 
-summed493:
+summed499:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6940,7 +7342,7 @@ summed493:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end472:
+end478:
 	VZEROUPPER
 	RET
 
@@ -6958,11 +7360,11 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile495:
+tile501:
 	CMPQ    SI, $0x00000020
-	JLT     next496
+	JLT     next502
 	TESTQ   BX, BX
-	JEQ     zeros498
+	JEQ     zeros504
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6990,9 +7392,9 @@ tile495:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready499
+	JMP     ready505
 
-zeros498:
+zeros504:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7012,16 +7414,16 @@ zeros498:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready499:
+ready505:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed501
+	JLE   summed507
 
-k500:
+k506:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -7055,9 +7457,9 @@ k500:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k500
+	JNE          k506
 
-summed501:
+summed507:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7088,26 +7490,26 @@ summed501:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same497
+	JEQ     same503
 	ADDQ    $0x00000080, BX
 
-same497:
+same503:
 	SUBQ $0x00000020, SI
-	JMP  tile495
+	JMP  tile501
 
-next496:
+next502:
 	TESTQ     SI, SI
-	JLE       end494
+	JLE       end500
 	CMPQ      SI, $0x10
-	JEQ       one502
-	JLT       part503
+	JEQ       one508
+	JLT       part509
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros504
+	JEQ       zeros510
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7134,9 +7536,9 @@ next496:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready505
+	JMP       ready511
 
-zeros504:
+zeros510:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7156,15 +7558,15 @@ zeros504:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready505:
+ready511:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed507
+	JLE   summed513
 
-k506:
+k512:
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -7198,9 +7600,9 @@ k506:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k506
+	JNE          k512
 
-summed507:
+summed513:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7227,11 +7629,11 @@ summed507:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end494
+	JMP     end500
 
-one502:
+one508:
 	TESTQ   BX, BX
-	JEQ     zeros508
+	JEQ     zeros514
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7249,9 +7651,9 @@ one502:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready509
+	JMP     ready515
 
-zeros508:
+zeros514:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7262,15 +7664,15 @@ zeros508:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready509:
+ready515:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed511
+	JLE   summed517
 
-k510:
+k516:
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7285,9 +7687,9 @@ k510:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k510
+	JNE              k516
 
-summed511:
+summed517:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7305,15 +7707,15 @@ summed511:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end494
+	JMP     end500
 
-part503:
+part509:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros512
+	JEQ       zeros518
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7331,9 +7733,9 @@ part503:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready513
+	JMP       ready519
 
-zeros512:
+zeros518:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7344,15 +7746,15 @@ zeros512:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready513:
+ready519:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed515
+	JLE   summed521
 
-k514:
+k520:
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7367,9 +7769,9 @@ k514:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k514
+	JNE              k520
 
-summed515:
+summed521:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7388,7 +7790,7 @@ summed515:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end494:
+end500:
 	VZEROUPPER
 	RET
 
@@ -7406,11 +7808,11 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile517:
+tile523:
 	CMPQ    SI, $0x00000020
-	JLT     next518
+	JLT     next524
 	TESTQ   BX, BX
-	JEQ     zeros520
+	JEQ     zeros526
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7441,9 +7843,9 @@ tile517:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready521
+	JMP     ready527
 
-zeros520:
+zeros526:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7465,16 +7867,16 @@ zeros520:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready521:
+ready527:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed523
+	JLE   summed529
 
-k522:
+k528:
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -7511,9 +7913,9 @@ k522:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k522
+	JNE          k528
 
-summed523:
+summed529:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7547,26 +7949,26 @@ summed523:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same519
+	JEQ     same525
 	ADDQ    $0x00000080, BX
 
-same519:
+same525:
 	SUBQ $0x00000020, SI
-	JMP  tile517
+	JMP  tile523
 
-next518:
+next524:
 	TESTQ     SI, SI
-	JLE       end516
+	JLE       end522
 	CMPQ      SI, $0x10
-	JEQ       one524
-	JLT       part525
+	JEQ       one530
+	JLT       part531
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros526
+	JEQ       zeros532
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7596,9 +7998,9 @@ next518:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready527
+	JMP       ready533
 
-zeros526:
+zeros532:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7620,15 +8022,15 @@ zeros526:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready527:
+ready533:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed529
+	JLE   summed535
 
-k528:
+k534:
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -7665,9 +8067,9 @@ k528:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k528
+	JNE          k534
 
-summed529:
+summed535:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7697,11 +8099,11 @@ summed529:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end516
+	JMP     end522
 
-one524:
+one530:
 	TESTQ   BX, BX
-	JEQ     zeros530
+	JEQ     zeros536
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7721,9 +8123,9 @@ one524:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready531
+	JMP     ready537
 
-zeros530:
+zeros536:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7735,15 +8137,15 @@ zeros530:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready531:
+ready537:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed533
+	JLE   summed539
 
-k532:
+k538:
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -7759,9 +8161,9 @@ k532:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k532
+	JNE              k538
 
-summed533:
+summed539:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7781,15 +8183,15 @@ summed533:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end516
+	JMP     end522
 
-part525:
+part531:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros534
+	JEQ       zeros540
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7809,9 +8211,9 @@ part525:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready535
+	JMP       ready541
 
-zeros534:
+zeros540:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7823,15 +8225,15 @@ zeros534:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready535:
+ready541:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed537
+	JLE   summed543
 
-k536:
+k542:
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -7847,9 +8249,9 @@ k536:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k536
+	JNE              k542
 
-summed537:
+summed543:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7870,7 +8272,7 @@ summed537:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end516:
+end522:
 	VZEROUPPER
 	RET
 
@@ -7888,11 +8290,11 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile539:
+tile545:
 	CMPQ    SI, $0x00000020
-	JLT     next540
+	JLT     next546
 	TESTQ   BX, BX
-	JEQ     zeros542
+	JEQ     zeros548
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7926,9 +8328,9 @@ tile539:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready543
+	JMP     ready549
 
-zeros542:
+zeros548:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7952,16 +8354,16 @@ zeros542:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready543:
+ready549:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed545
+	JLE   summed551
 
-k544:
+k550:
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -8001,9 +8403,9 @@ k544:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k544
+	JNE          k550
 
-summed545:
+summed551:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8040,26 +8442,26 @@ summed545:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same541
+	JEQ     same547
 	ADDQ    $0x00000080, BX
 
-same541:
+same547:
 	SUBQ $0x00000020, SI
-	JMP  tile539
+	JMP  tile545
 
-next540:
+next546:
 	TESTQ     SI, SI
-	JLE       end538
+	JLE       end544
 	CMPQ      SI, $0x10
-	JEQ       one546
-	JLT       part547
+	JEQ       one552
+	JLT       part553
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros548
+	JEQ       zeros554
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8092,9 +8494,9 @@ next540:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready549
+	JMP       ready555
 
-zeros548:
+zeros554:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8118,15 +8520,15 @@ zeros548:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready549:
+ready555:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed551
+	JLE   summed557
 
-k550:
+k556:
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -8166,9 +8568,9 @@ k550:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k550
+	JNE          k556
 
-summed551:
+summed557:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8201,11 +8603,11 @@ summed551:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end538
+	JMP     end544
 
-one546:
+one552:
 	TESTQ   BX, BX
-	JEQ     zeros552
+	JEQ     zeros558
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8227,9 +8629,9 @@ one546:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready553
+	JMP     ready559
 
-zeros552:
+zeros558:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8242,15 +8644,15 @@ zeros552:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready553:
+ready559:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed555
+	JLE   summed561
 
-k554:
+k560:
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8267,9 +8669,9 @@ k554:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k554
+	JNE              k560
 
-summed555:
+summed561:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8291,15 +8693,15 @@ summed555:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end538
+	JMP     end544
 
-part547:
+part553:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros556
+	JEQ       zeros562
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8321,9 +8723,9 @@ part547:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready557
+	JMP       ready563
 
-zeros556:
+zeros562:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8336,15 +8738,15 @@ zeros556:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready557:
+ready563:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed559
+	JLE   summed565
 
-k558:
+k564:
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8361,9 +8763,9 @@ k558:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k558
+	JNE              k564
 
-summed559:
+summed565:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8386,7 +8788,7 @@ summed559:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end538:
+end544:
 	VZEROUPPER
 	RET
 
@@ -8404,11 +8806,11 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile561:
+tile567:
 	CMPQ    SI, $0x00000020
-	JLT     next562
+	JLT     next568
 	TESTQ   BX, BX
-	JEQ     zeros564
+	JEQ     zeros570
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8445,9 +8847,9 @@ tile561:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready565
+	JMP     ready571
 
-zeros564:
+zeros570:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8473,16 +8875,16 @@ zeros564:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready565:
+ready571:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed567
+	JLE   summed573
 
-k566:
+k572:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -8525,9 +8927,9 @@ k566:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k566
+	JNE          k572
 
-summed567:
+summed573:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8567,26 +8969,26 @@ summed567:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same563
+	JEQ     same569
 	ADDQ    $0x00000080, BX
 
-same563:
+same569:
 	SUBQ $0x00000020, SI
-	JMP  tile561
+	JMP  tile567
 
-next562:
+next568:
 	TESTQ     SI, SI
-	JLE       end560
+	JLE       end566
 	CMPQ      SI, $0x10
-	JEQ       one568
-	JLT       part569
+	JEQ       one574
+	JLT       part575
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros570
+	JEQ       zeros576
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8622,9 +9024,9 @@ next562:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready571
+	JMP       ready577
 
-zeros570:
+zeros576:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8650,15 +9052,15 @@ zeros570:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready571:
+ready577:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed573
+	JLE   summed579
 
-k572:
+k578:
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -8701,9 +9103,9 @@ k572:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k572
+	JNE          k578
 
-summed573:
+summed579:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8739,11 +9141,11 @@ summed573:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end560
+	JMP     end566
 
-one568:
+one574:
 	TESTQ   BX, BX
-	JEQ     zeros574
+	JEQ     zeros580
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8767,9 +9169,9 @@ one568:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready575
+	JMP     ready581
 
-zeros574:
+zeros580:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8783,15 +9185,15 @@ zeros574:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready575:
+ready581:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed577
+	JLE   summed583
 
-k576:
+k582:
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -8809,9 +9211,9 @@ k576:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k576
+	JNE              k582
 
-summed577:
+summed583:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8835,15 +9237,15 @@ summed577:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end560
+	JMP     end566
 
-part569:
+part575:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros578
+	JEQ       zeros584
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8867,9 +9269,9 @@ part569:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready579
+	JMP       ready585
 
-zeros578:
+zeros584:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8883,15 +9285,15 @@ zeros578:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready579:
+ready585:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed581
+	JLE   summed587
 
-k580:
+k586:
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -8909,9 +9311,9 @@ k580:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k580
+	JNE              k586
 
-summed581:
+summed587:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8936,6 +9338,6 @@ summed581:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end560:
+end566:
 	VZEROUPPER
 	RET

@@ -32,6 +32,7 @@ func goSet() *Set {
 	s.Run[Softmax], s.Run[LogSoftmax] = softmax, logSoftmax
 	s.Run[CopyRows], s.Run[Transpose], s.Run[Gemm] = copyRows, transpose, gemm
 	s.Run[CopyBlocks], s.Run[Fold] = copyBlocks, fold
+	s.Run[Dropout] = dropout
 	s.Run[MaxOfFour], s.Run[MaxOfFourGrad] = maxOfFour, maxOfFourGrad
 	return s
 }

@@ -88,6 +88,9 @@ const (
 	// dst has b[m,n] where the window (m, n) of a has its first maximum, else 0, for 2M rows of 2N numbers of dst and a.
 	MaxOfFourGrad
 
+	// dst[i] = 0 or a scale, at random, for i < N. A points to the Random that says which.
+	Dropout
+
 	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n]: the element (m, k) of a is m SA + k TA bytes from the first, rows
 	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all.
 	Gemm
@@ -138,6 +141,7 @@ var kernels = [NumKernels]layout{
 	Fold:          {"Fold", line, windows, absent, absent, 0},
 	MaxOfFour:     {"MaxOfFour", matrix, quads, absent, absent, 0},
 	MaxOfFourGrad: {"MaxOfFourGrad", quads, quads, matrix, absent, 0},
+	Dropout:       {"Dropout", line, random, absent, absent, 0},
 	Gemm:          {"Gemm", matrix, left, right, matrix, ByRows | ByColumns},
 }
 

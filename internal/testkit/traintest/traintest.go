@@ -90,7 +90,7 @@ func Start(p *compile.Program, seed uint64) *train.State {
 // and dropout masks.
 func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 	r := ndarray.NewStream(seed, "crosscheck batch")
-	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]uint8{}}
+	b := &train.Batch{Bags: len(sizes), Lambda: 0.7, Epoch: 3, Epochs: 10, LR: 0.05, Masks: map[string][]float32{}}
 	for bag, n := range sizes {
 		for range n {
 			b.BagOf = append(b.BagOf, bag)
@@ -115,25 +115,15 @@ func Batch(p *compile.Program, seed uint64, sizes ...int) *train.Batch {
 		}
 	}
 	for _, m := range p.Masks {
-		values := make([]uint8, ndarray.Size(m.Shape.Concrete(n, b.Bags)))
+		values := make([]float32, ndarray.Size(m.Shape.Concrete(n, b.Bags)))
 		for i := range values {
 			if r.Float64() >= m.Drop {
-				values[i] = 1
+				values[i] = m.Scale()
 			}
 		}
 		b.Masks[m.Name] = values
 	}
 	return b
-}
-
-// Masks returns the dropout masks of a batch as the training graph reads them.
-func Masks(p *compile.Program, b *train.Batch) map[string][]float32 {
-	masks := map[string][]float32{}
-	for i := range p.Masks {
-		m := &p.Masks[i]
-		masks[m.Name] = m.Values(nil, b.Masks[m.Name])
-	}
-	return masks
 }
 
 // Environment returns a batch and parameters as inputs of the interpreter.
@@ -144,7 +134,7 @@ func Environment(p *compile.Program, g *graph.Graph, b *train.Batch, params map[
 		compile.InLambda: {float32(b.Lambda)}, compile.InEpoch: {float32(b.Epoch)}, compile.InEpochs: {float32(b.Epochs)},
 		compile.InClassWeights: b.ClassWeights,
 	}
-	maps.Copy(floats, Masks(p, b))
+	maps.Copy(floats, b.Masks)
 	for _, n := range g.Nodes {
 		v := floats[n.Name]
 		switch {

@@ -12,6 +12,7 @@ func (m *machine) matrices() {
 	m.copyRows()
 	m.transpose()
 	m.images()
+	m.dropout()
 	for rows := 1; rows <= m.stripRows(); rows++ {
 		m.product(rows)
 	}
