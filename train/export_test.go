@@ -6,4 +6,6 @@ package train
 func Stepwise(e Engine, r *Run) Executor { return newStepwise(e, r) }
 
 // FirstStepsNormalized returns FirstSteps with a limit of the number of values that are normalised once.
-func FirstStepsNormalized(t *Trial, steps, most int) (*State, []*Batch, error) { return firstSteps(t, steps, most) }
+func FirstStepsNormalized(t *Trial, steps, most int) (*State, []*Batch, error) {
+	return firstSteps(t, steps, most)
+}

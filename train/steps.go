@@ -208,7 +208,9 @@ func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 // FirstSteps returns the initial state of a training and the batches of its first steps exactly as
 // engines get them, so that other programs can run the same steps. All steps are in the first
 // epoch, so that they use the initial label weights.
-func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) { return firstSteps(t, steps, maxNormalized) }
+func FirstSteps(t *Trial, steps int) (*State, []*Batch, error) {
+	return firstSteps(t, steps, maxNormalized)
+}
 
 func firstSteps(t *Trial, steps, most int) (*State, []*Batch, error) {
 	r := newRun(nil, t, 0)
