@@ -125,11 +125,10 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 			"declare numeric columns as features with "+c.Form.features())
 	}
 	if len(c.featureColumns) == 0 {
-		none := c.errorf(line, "the header names no feature")
 		if c.Form == FrameForm {
-			return none
+			return c.errorf(line, "the frame has no column with a feature")
 		}
-		return none.WithNote("write the features of each instance to columns, or the name of the file with the features of each bag "+
+		return c.errorf(line, "the header names no feature").WithNote("write the features of each instance to columns, or the name of the file with the features of each bag "+
 			"to a column %q", fileColumnName)
 	}
 	if i := slices.IndexFunc(c.featureNames, func(name string) bool { return !data.PlainName(name) }); i >= 0 {

@@ -30,7 +30,11 @@ def test_a_path_is_the_file_of_this_name(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.chdir(tmp_path)
     Path("x.csv").write_text(table("uvw"))
     for name in NAMES:
+        Path(name).write_text("bag,label,candidates,f\n")
+        with pytest.raises(DataError, match="no rows after the header"):  # of this file, not of x.csv
+            miplc.train("demipl", name, settings=ONE, progress=False)
         Path(name).write_text(table("uvwz"))
+    for name in NAMES[:2]:
         assert miplc.train("demipl", name, settings=ONE, progress=False).model.classes == list("uvwz"), name
     assert Bags.read("-x.csv").class_names == list("uvwz")
     Path("-spec.yaml").write_text("extends: demipl\nname: dash\n")
@@ -39,6 +43,13 @@ def test_a_path_is_the_file_of_this_name(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name", ["2024", "null", "a: b", "a #b", "1e3", "2024-01-01", "yes", "'q'", "*", "[x]"])
 def test_names_of_groups(name: str) -> None:
+    bags = Bags([np.ones((2, 3)) * i for i in range(20)], labels=list("ab") * 10)
+    with pytest.raises(SpecError, match="a training share of 0.7 of the bags"):  # one group cannot be divided
+        miplc.train("demipl", bags.with_groups(["p"] * 20, name), settings=ONE, progress=False)
+
+
+@pytest.mark.parametrize("name", ["2024", "a #b"])
+def test_groups_stay_together(name: str) -> None:
     bags = Bags([np.ones((2, 3)) * i for i in range(20)], labels=list("ab") * 10)
     grouped = bags.with_groups([f"p{i // 2}" for i in range(20)], name)
     run = miplc.train("demipl", grouped, settings=ONE, progress=False)

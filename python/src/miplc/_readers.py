@@ -24,9 +24,9 @@ from .errors import DataError
 _B = TypeVar("_B", bound=Bags)
 _ROLES = ("bag", "label", "candidates", "instance_label", "group")
 _WORDS = {
-    "the header names no feature": "the frame has no column with a feature",
     "no rows after the header": "the frame has no rows",
     "the header": "the frame",
+    "its values are text,": "its values are text or dates,",
     "table.sort_values": "frame.sort_values",
 }
 
@@ -183,7 +183,7 @@ def _read_parquet(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _
     try:
         return kind.from_frame(frame, **arguments)
     except DataError as err:
-        raise DataError([{**problem, "file": str(path)} for problem in err.problems]) from None
+        raise DataError([{**problem, "file": str(path), "line": None} for problem in err.problems]) from None
 
 
 def _from_arrays(kind: type[_B], arrays: Mapping[str, Any], labels: str) -> _B:
