@@ -13,11 +13,12 @@ import (
 )
 
 // ProgramKey returns a text that is equal for specs whose trials can share a program: the identity of all
-// settings except learning rate, seed, weights of loss terms, data, engine and evaluation.
+// settings except learning rate and its schedule, seed, weights of loss terms, data, engine, evaluation and checkpoints.
 func ProgramKey(spec *language.Spec) string {
 	s := *spec.Settings()
 	s.Data.Labels, s.Data.Encoder = spec.Data.Labels, language.Encoder{}
-	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V = 1, 0, 1
+	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Checkpoint.V = 1, 0, 1, 1
+	s.Train.Schedule.V, s.Train.Warmup.V = "constant", 0
 	s.Train.Best.V, s.Train.Patience.V, s.Train.MinEpochs.V, s.Train.Refit.V = "", 0, 0, false
 	s.Loss = slices.Clone(s.Loss)
 	for i := range s.Loss {

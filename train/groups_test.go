@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -242,5 +243,24 @@ func TestFileErrorOfOneRun(t *testing.T) {
 				t.Errorf("epochs of %v runs, want 6 in one group", groups)
 			}
 		})
+	}
+}
+
+// Settings that are data of a step do not need another program; others do.
+func TestProgramKey(t *testing.T) {
+	base := traintest.Quickstart(t, 20, 4, 1)
+	for setting, shared := range map[string]bool{
+		"train.lr=0.5": true, "train.seed=7": true, "loss.attention=0.5": true, "train.eval_every=2": true,
+		"train.schedule=step": true, "train.warmup=2": true, "train.checkpoint=0": true, "data.split.seed=3": true,
+		"train.epochs=9": false, "train.batch=2": false, "train.momentum=0.5": false, "train.weight_decay=0.1": false,
+		"train.clip=1": false, "train.optimizer=adam": false, "weights.schedule=averaging": false,
+	} {
+		spec, err := language.Load("quickstart", "train.epochs=4", setting)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (train.ProgramKey(spec) == train.ProgramKey(base.Program.Spec)) != shared {
+			t.Errorf("%s: sharing a program is %v", setting, !shared)
+		}
 	}
 }
