@@ -4,6 +4,7 @@
 package runs
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"errors"
@@ -60,12 +61,14 @@ type SearchPlan struct {
 
 // SearchProgress is the progress of a search.
 type SearchProgress struct {
-	Rung, Rungs int            // from 1
-	Epoch       int            // of the rung
-	Done, Of    int            // trials that have reached the rung, and that will
-	Best        *search.Result // so far
-	Measure     string
-	Left        time.Duration // estimated; 0: unknown
+	Rung    int            `json:"rung"` // from 1
+	Rungs   int            `json:"rungs"`
+	Epoch   int            `json:"epoch"`  // of the rung
+	Done    int            `json:"done"`   // trials that have reached the rung
+	Of      int            `json:"trials"` // trials that will reach it
+	Best    *search.Result `json:"best"`   // so far; nil: none
+	Measure string         `json:"measure"`
+	Left    time.Duration  `json:"-"` // estimated; 0: unknown
 }
 
 // SearchResults are the results of a search, the content of searchFile.
@@ -144,6 +147,9 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 // checkSearch returns an error at the setting of the search that does not fit the trial of the spec.
 func checkSearch(t *train.Trial, o *SearchTask) error {
 	spec := t.Program.Spec
+	if err := cmp.Or(canCheck(spec, o.Library), checkTemperature(t)); err != nil {
+		return err
+	}
 	if spec.Fitted() && o.Rules.Halving.V > 1 {
 		o.Rules.Halving.V = 1 // it has no epochs
 	}
