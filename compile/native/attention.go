@@ -13,12 +13,12 @@ import (
 // would not fit the memory.
 const queriesAtATime = 64
 
-// attending computes attention within one bag after the other.
+// attending computes attention within one bag after the other. Threads divide each call of a kernel.
 type attending struct {
-	run    *[kernel.NumKernels]func(*kernel.Args)
-	call   kernel.Args
-	starts []int
-	scale  float32
+	options Options
+	call    call
+	starts  []int
+	scale   float32
 
 	d, m      int // columns of queries and keys, and of values
 	q, k, v   unsafe.Pointer
@@ -33,7 +33,7 @@ type attending struct {
 // attending returns the computation of an attention node and the temporary memory that it needs, in the order of the
 // fields from weights to means.
 func (p *planner) attending(n *graph.Node) (*attending, []extent) {
-	a := &attending{run: &p.Kernels.Run, starts: p.plan.starts, scale: float32(graph.AttentionScale(n.In[0].Shape)),
+	a := &attending{options: p.Options, starts: p.plan.starts, scale: float32(graph.AttentionScale(n.In[0].Shape)),
 		d: p.width(n.In[0]), m: p.width(n.In[2])}
 	if !n.Op.IsSegment() {
 		a.starts = []int{0, p.instances}
@@ -80,8 +80,13 @@ func attentionGrad(p *planner, n *graph.Node, in []ref) ref {
 
 // do runs a kernel.
 func (a *attending) do(k kernel.Kernel, args kernel.Args) {
-	a.call = args
-	a.run[k](&a.call)
+	c := &a.call
+	*c = call{kernel: k, run: a.options.Kernels.Run[k], args: args}
+	if a.options.divide(c, 0); c.parts > 1 {
+		c.divide()
+		return
+	}
+	c.run(&c.args)
 }
 
 // weigh computes the weights of the queries from first to last of a bag over its instances, whose keys are in turned.

@@ -19,8 +19,8 @@ const unitCost = 16
 func (o *Options) partCost() int { return cmp.Or(o.smallParts, defaultPartCost) }
 
 // divide sets the parts of a call that is a kernel, or a loop of a given cost.
-func (p *planner) divide(c *call, cost int) {
-	if p.Threads < 2 {
+func (o *Options) divide(c *call, cost int) {
+	if c.parts = 1; o.Threads < 2 {
 		return
 	}
 	a := &c.args
@@ -37,7 +37,7 @@ func (p *planner) divide(c *call, cost int) {
 			c.axis, c.units = kernel.ByColumns, a.N
 		}
 	}
-	c.parts = max(1, min(p.Threads, c.units, cost/p.partCost()))
+	c.parts = max(1, min(o.Threads, c.units, cost/o.partCost()))
 }
 
 // divideChain sets the blocks and parts of a chain.
