@@ -3840,6 +3840,7 @@ TEXT ·sumRows256(SB), NOSPLIT, $0-8
 	MOVQ    BX, SI
 	ANDQ    $-16, SI
 	SHLQ    $0x02, SI
+	ANDQ    $0x0f, BX
 	MOVQ    BX, DI
 	ANDQ    $0x07, DI
 	LEAQ    masks<>+32(SB), R8
@@ -3854,43 +3855,43 @@ row287:
 	VXORPS Y2, Y2, Y2
 	XORQ   R9, R9
 	CMPQ   R9, SI
-	JGE    rest291
+	JGE    rest290
 
-block290:
+block289:
 	VMOVUPS (DX)(R9*1), Y3
 	VADDPS  Y3, Y1, Y1
 	VMOVUPS 32(DX)(R9*1), Y3
 	VADDPS  Y3, Y2, Y2
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block290
+	JLT     block289
 
-rest291:
-	TESTQ      $0x00000008, BX
-	JEQ        last288
+rest290:
+	CMPQ       BX, $0x08
+	JLT        last291
 	VMOVUPS    (DX)(R9*1), Y3
 	VADDPS     Y3, Y1, Y1
 	TESTQ      DI, DI
-	JEQ        done289
+	JEQ        done288
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	JMP        done289
+	JMP        done288
 
-last288:
+last291:
 	TESTQ      DI, DI
-	JEQ        done289
+	JEQ        done288
 	VMASKMOVPS (DX)(R9*1), Y0, Y3
 	VADDPS     Y3, Y1, Y1
 
-done289:
-	VADDPS       Y2, Y1, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPS       X2, X1, X1
-	VSHUFPS      $0x0e, X1, X1, X2
-	VADDPS       X2, X1, X1
-	VSHUFPS      $0x01, X1, X1, X2
-	VADDPS       X2, X1, X1
-	VMOVSS       X1, (CX)
+done288:
+	VADDPS       Y2, Y1, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VSHUFPS      $0x0e, X2, X2, X1
+	VADDPS       X1, X2, X2
+	VSHUFPS      $0x01, X2, X2, X1
+	VADDPS       X1, X2, X2
+	VMOVSS       X2, (CX)
 	ADDQ         $0x04, CX
 	ADDQ         64(AX), DX
 	DECQ         R8
@@ -4170,6 +4171,7 @@ TEXT ·gemv256(SB), NOSPLIT, $0-8
 	MOVQ    BX, SI
 	ANDQ    $-16, SI
 	SHLQ    $0x02, SI
+	ANDQ    $0x0f, BX
 	MOVQ    BX, DI
 	ANDQ    $0x07, DI
 	LEAQ    masks<>+32(SB), R8
@@ -4192,9 +4194,9 @@ row322:
 	VXORPS Y3, Y3, Y3
 	XORQ   R10, R10
 	CMPQ   R10, SI
-	JGE    rest326
+	JGE    rest325
 
-block325:
+block324:
 	VMOVUPS     (DX)(R10*1), Y4
 	VMOVUPS     (R8)(R10*1), Y5
 	VFMADD231PS Y4, Y5, Y2
@@ -4203,38 +4205,38 @@ block325:
 	VFMADD231PS Y4, Y5, Y3
 	ADDQ        $0x00000040, R10
 	CMPQ        R10, SI
-	JLT         block325
+	JLT         block324
 
-rest326:
-	TESTQ       $0x00000008, BX
-	JEQ         last323
+rest325:
+	CMPQ        BX, $0x08
+	JLT         last326
 	VMOVUPS     (DX)(R10*1), Y4
 	VMOVUPS     (R8)(R10*1), Y5
 	VFMADD231PS Y4, Y5, Y2
 	TESTQ       DI, DI
-	JEQ         done324
+	JEQ         done323
 	VMASKMOVPS  32(DX)(R10*1), Y0, Y4
 	VMASKMOVPS  32(R8)(R10*1), Y0, Y5
 	VFMADD231PS Y4, Y5, Y3
-	JMP         done324
+	JMP         done323
 
-last323:
+last326:
 	TESTQ       DI, DI
-	JEQ         done324
+	JEQ         done323
 	VMASKMOVPS  (DX)(R10*1), Y0, Y4
 	VMASKMOVPS  (R8)(R10*1), Y0, Y5
 	VFMADD231PS Y4, Y5, Y2
 
-done324:
-	VADDPS       Y3, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VADDPS       X3, X2, X2
-	VSHUFPS      $0x0e, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VSHUFPS      $0x01, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VADDSS       X2, X1, X2
-	VMOVSS       X2, (CX)
+done323:
+	VADDPS       Y3, Y2, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VADDSS       X3, X1, X3
+	VMOVSS       X3, (CX)
 	ADDQ         $0x04, CX
 	ADDQ         64(AX), DX
 	DECQ         R9
@@ -4258,6 +4260,7 @@ TEXT ·softmax256(SB), NOSPLIT, $0-8
 	MOVQ    BX, SI
 	ANDQ    $-16, SI
 	SHLQ    $0x02, SI
+	ANDQ    $0x0f, BX
 	MOVQ    BX, DI
 	ANDQ    $0x07, DI
 	LEAQ    masks<>+32(SB), R8
@@ -4273,52 +4276,52 @@ row328:
 	VMOVUPS Y1, Y3
 	XORQ    R9, R9
 	CMPQ    R9, SI
-	JGE     rest332
+	JGE     rest331
 
-block331:
+block330:
 	VMOVUPS (DX)(R9*1), Y4
 	VMAXPS  Y4, Y2, Y2
 	VMOVUPS 32(DX)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block331
+	JLT     block330
 
-rest332:
-	TESTQ      $0x00000008, BX
-	JEQ        last329
+rest331:
+	CMPQ       BX, $0x08
+	JLT        last332
 	VMOVUPS    (DX)(R9*1), Y4
 	VMAXPS     Y4, Y2, Y2
 	TESTQ      DI, DI
-	JEQ        done330
+	JEQ        done329
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y3, Y3
-	JMP        done330
+	JMP        done329
 
-last329:
+last332:
 	TESTQ      DI, DI
-	JEQ        done330
+	JEQ        done329
 	VMASKMOVPS (DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y2, Y2
 
-done330:
-	VMAXPS       Y3, Y2, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VMAXPS       X2, X1, X1
-	VSHUFPS      $0x0e, X1, X1, X2
-	VMAXPS       X2, X1, X1
-	VSHUFPS      $0x01, X1, X1, X2
-	VMAXPS       X2, X1, X1
-	VBROADCASTSS X1, Y1
+done329:
+	VMAXPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VMAXPS       X1, X2, X2
+	VSHUFPS      $0x0e, X2, X2, X1
+	VMAXPS       X1, X2, X2
+	VSHUFPS      $0x01, X2, X2, X1
+	VMAXPS       X1, X2, X2
+	VBROADCASTSS X2, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest336
+	JGE          rest335
 
-block335:
+block334:
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4383,11 +4386,11 @@ block335:
 	VMOVUPS      Y5, 32(CX)(R9*1)
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, SI
-	JLT          block335
+	JLT          block334
 
-rest336:
-	TESTQ        $0x00000008, BX
-	JEQ          last333
+rest335:
+	CMPQ         BX, $0x08
+	JLT          last336
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4420,7 +4423,7 @@ rest336:
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y5, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done334
+	JEQ          done333
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y1
@@ -4472,11 +4475,11 @@ piece338:
 	VMOVSS X1, (R9)
 
 piece339:
-	JMP done334
+	JMP done333
 
-last333:
+last336:
 	TESTQ        DI, DI
-	JEQ          done334
+	JEQ          done333
 	VMASKMOVPS   (DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y1
@@ -4528,20 +4531,20 @@ piece341:
 	VMOVSS X1, (R9)
 
 piece342:
-done334:
-	VADDPS       Y3, Y2, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VADDPS       X2, X1, X1
-	VSHUFPS      $0x0e, X1, X1, X2
-	VADDPS       X2, X1, X1
-	VSHUFPS      $0x01, X1, X1, X2
-	VADDPS       X2, X1, X1
-	VBROADCASTSS X1, Y1
+done333:
+	VADDPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X1, X2, X2
+	VSHUFPS      $0x0e, X2, X2, X1
+	VADDPS       X1, X2, X2
+	VSHUFPS      $0x01, X2, X2, X1
+	VADDPS       X1, X2, X2
+	VBROADCASTSS X2, Y1
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest346
+	JGE          rest345
 
-block345:
+block344:
 	VMOVUPS (CX)(R9*1), Y2
 	VDIVPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
@@ -4550,16 +4553,16 @@ block345:
 	VMOVUPS Y2, 32(CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block345
+	JLT     block344
 
-rest346:
-	TESTQ        $0x00000008, BX
-	JEQ          last343
+rest345:
+	CMPQ         BX, $0x08
+	JLT          last346
 	VMOVUPS      (CX)(R9*1), Y2
 	VDIVPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done344
+	JEQ          done343
 	VMASKMOVPS   32(CX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y2
 	LEAQ         32(CX)(R9*1), R9
@@ -4582,11 +4585,11 @@ piece348:
 	VMOVSS X2, (R9)
 
 piece349:
-	JMP done344
+	JMP done343
 
-last343:
+last346:
 	TESTQ        DI, DI
-	JEQ          done344
+	JEQ          done343
 	VMASKMOVPS   (CX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y2
 	LEAQ         (CX)(R9*1), R9
@@ -4609,7 +4612,7 @@ piece351:
 	VMOVSS X2, (R9)
 
 piece352:
-done344:
+done343:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ R8
@@ -4633,6 +4636,7 @@ TEXT ·logSoftmax256(SB), NOSPLIT, $0-8
 	MOVQ    BX, SI
 	ANDQ    $-16, SI
 	SHLQ    $0x02, SI
+	ANDQ    $0x0f, BX
 	MOVQ    BX, DI
 	ANDQ    $0x07, DI
 	LEAQ    masks<>+32(SB), R8
@@ -4648,52 +4652,52 @@ row354:
 	VMOVUPS Y1, Y3
 	XORQ    R9, R9
 	CMPQ    R9, SI
-	JGE     rest358
+	JGE     rest357
 
-block357:
+block356:
 	VMOVUPS (DX)(R9*1), Y4
 	VMAXPS  Y4, Y2, Y2
 	VMOVUPS 32(DX)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block357
+	JLT     block356
 
-rest358:
-	TESTQ      $0x00000008, BX
-	JEQ        last355
+rest357:
+	CMPQ       BX, $0x08
+	JLT        last358
 	VMOVUPS    (DX)(R9*1), Y4
 	VMAXPS     Y4, Y2, Y2
 	TESTQ      DI, DI
-	JEQ        done356
+	JEQ        done355
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y3, Y3
-	JMP        done356
+	JMP        done355
 
-last355:
+last358:
 	TESTQ      DI, DI
-	JEQ        done356
+	JEQ        done355
 	VMASKMOVPS (DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y2, Y2
 
-done356:
-	VMAXPS       Y3, Y2, Y1
-	VEXTRACTF128 $0x01, Y1, X2
-	VMAXPS       X2, X1, X1
-	VSHUFPS      $0x0e, X1, X1, X2
-	VMAXPS       X2, X1, X1
-	VSHUFPS      $0x01, X1, X1, X2
-	VMAXPS       X2, X1, X1
-	VBROADCASTSS X1, Y1
+done355:
+	VMAXPS       Y3, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X1
+	VMAXPS       X1, X2, X2
+	VSHUFPS      $0x0e, X2, X2, X1
+	VMAXPS       X1, X2, X2
+	VSHUFPS      $0x01, X2, X2, X1
+	VMAXPS       X1, X2, X2
+	VBROADCASTSS X2, Y1
 	VXORPS       Y2, Y2, Y2
 	VXORPS       Y3, Y3, Y3
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest362
+	JGE          rest361
 
-block361:
+block360:
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4756,11 +4760,11 @@ block361:
 	VADDPS       Y5, Y3, Y3
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, SI
-	JLT          block361
+	JLT          block360
 
-rest362:
-	TESTQ        $0x00000008, BX
-	JEQ          last359
+rest361:
+	CMPQ         BX, $0x08
+	JLT          last362
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4792,7 +4796,7 @@ rest362:
 	VMULPS       Y4, Y5, Y5
 	VADDPS       Y5, Y2, Y2
 	TESTQ        DI, DI
-	JEQ          done360
+	JEQ          done359
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4824,11 +4828,11 @@ rest362:
 	VMULPS       Y4, Y5, Y5
 	VANDPS       Y5, Y0, Y4
 	VADDPS       Y4, Y3, Y3
-	JMP          done360
+	JMP          done359
 
-last359:
+last362:
 	TESTQ        DI, DI
-	JEQ          done360
+	JEQ          done359
 	VMASKMOVPS   (DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4861,15 +4865,15 @@ last359:
 	VANDPS       Y5, Y0, Y4
 	VADDPS       Y4, Y2, Y2
 
-done360:
-	VADDPS       Y3, Y2, Y2
-	VEXTRACTF128 $0x01, Y2, X3
-	VADDPS       X3, X2, X2
-	VSHUFPS      $0x0e, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VSHUFPS      $0x01, X2, X2, X3
-	VADDPS       X3, X2, X2
-	VBROADCASTSS X2, Y2
+done359:
+	VADDPS       Y3, Y2, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VBROADCASTSS X3, Y2
 	VCMPPS       $0x11, word_00800000<>+0(SB), Y2, Y3
 	VMULPS       word_4b000000<>+0(SB), Y2, Y4
 	VBLENDVPS    Y3, Y4, Y2, Y4
@@ -4908,9 +4912,9 @@ done360:
 	VBLENDVPS    Y2, Y4, Y3, Y2
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest366
+	JGE          rest365
 
-block365:
+block364:
 	VMOVUPS (DX)(R9*1), Y3
 	VSUBPS  Y1, Y3, Y3
 	VSUBPS  Y2, Y3, Y3
@@ -4921,17 +4925,17 @@ block365:
 	VMOVUPS Y3, 32(CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block365
+	JLT     block364
 
-rest366:
-	TESTQ        $0x00000008, BX
-	JEQ          last363
+rest365:
+	CMPQ         BX, $0x08
+	JLT          last366
 	VMOVUPS      (DX)(R9*1), Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	VMOVUPS      Y3, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done364
+	JEQ          done363
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
@@ -4955,11 +4959,11 @@ piece368:
 	VMOVSS X3, (R9)
 
 piece369:
-	JMP done364
+	JMP done363
 
-last363:
+last366:
 	TESTQ        DI, DI
-	JEQ          done364
+	JEQ          done363
 	VMASKMOVPS   (DX)(R9*1), Y0, Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
@@ -4983,7 +4987,7 @@ piece371:
 	VMOVSS X3, (R9)
 
 piece372:
-done364:
+done363:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ R8

@@ -1,5 +1,5 @@
 // Package kernel contains the loops over numbers that a plan of compile/native consists of, for AVX-512, for AVX2
-// with FMA, and in plain Go.
+// with FMA, for NEON, and in plain Go.
 //
 // All sets of kernels give the same bits (except the payloads of NaN), whatever the processor and however a call is
 // divided: they fix the order of their sums, and their formulas down to the rounding of each operation. All numbers

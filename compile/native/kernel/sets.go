@@ -12,7 +12,7 @@ const Variable = "MIPLC_NATIVE"
 
 // Set is the kernels for one instruction set.
 type Set struct {
-	Name string // avx512, avx2 or go
+	Name string // avx512, avx2, neon or go
 	Run  [NumKernels]func(*Args)
 }
 

@@ -1,4 +1,4 @@
-//go:build !amd64
+//go:build !amd64 && !arm64
 
 // Other processors have only the kernels in plain Go.
 

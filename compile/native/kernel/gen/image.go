@@ -11,7 +11,9 @@ import (
 
 func (m *machine) images() {
 	m.copyBlocks()
-	m.fold()
+	if !m.neon { // it cannot load only some lanes in the middle of a vector, so it uses the kernel in plain Go
+		m.fold()
+	}
 	m.maxOfFour()
 	m.maxOfFourGrad()
 }
@@ -210,9 +212,7 @@ func (q *quads) load(p place) *windows {
 	for i, row := range []gp{q.a, q.below} {
 		at := q.pair(p, row)
 		x, y := q.machine.load(at[0], low), q.machine.load(at[1], high)
-		w.left[i], w.right[i] = q.vector(), q.vector()
-		q.VSHUFPS(operand.U8(0x88), y, x, w.left[i])
-		q.VSHUFPS(operand.U8(0xdd), y, x, w.right[i])
+		w.left[i], w.right[i] = q.everyOther(0, x, y), q.everyOther(1, x, y)
 		w.chosen[i] = q.exceeds(w.right[i], w.left[i])
 		best[i] = q.choose(w.chosen[i], w.right[i], w.left[i])
 	}
@@ -221,9 +221,16 @@ func (q *quads) load(p place) *windows {
 	return w
 }
 
+// everyOther returns every other lane of x and y, from the first or the second on. The pairs of lanes of x and y
+// alternate.
+func (m *machine) everyOther(first int, x, y vec) vec {
+	d := m.vector()
+	m.VSHUFPS(operand.U8(0x88+0x55*first), y, x, d)
+	return d
+}
+
 // exceeds returns the lanes where y, which comes after x, is the maximum of both: it is larger, or the only NaN.
 func (m *machine) exceeds(y, x vec) lanemask {
-	const ordered = 0x07
 	above := m.compare(notLessSame, y, x)
 	if m.wide {
 		k := m.K()
@@ -236,6 +243,9 @@ func (m *machine) exceeds(y, x vec) lanemask {
 
 // reorder moves the pairs of lanes of a vector: from the order of windows in memory to that of loaded windows, or back.
 func (m *machine) reorder(x vec, back bool) vec {
+	if m.neon { // a vector has only two pairs, which are in the same order
+		return x
+	}
 	d := m.vector()
 	if !m.wide {
 		m.VPERMPD(operand.U8(0xd8), x, d)
@@ -321,7 +331,7 @@ func (q *quads) storeRow(p place, row gp, gradient vec, chosen lanemask) {
 	case p.tail == nil:
 		q.store(x, at[0], nil)
 		q.store(y, at[1], nil)
-	case q.wide:
+	case q.wide || q.neon:
 		q.store(x, at[0], q.low)
 		q.store(y, at[1], q.high)
 	default: // stores of pieces need fewer than 8 numbers

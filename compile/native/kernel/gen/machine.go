@@ -1,4 +1,4 @@
-// The two instruction sets behind one interface: vectors, constants, masks, loops, and the arguments of kernels.
+// The three instruction sets behind one interface: vectors, constants, masks, loops, and the arguments of kernels.
 
 package main
 
@@ -20,10 +20,13 @@ type (
 	op  = operand.Op
 )
 
-// machine writes functions for AVX-512 (wide), or for AVX2 with FMA.
+// machine writes functions for AVX-512 (wide), for AVX2 with FMA, or for NEON: these have the instructions of AVX2 on
+// vectors of 4 numbers, and a few of their own, until arm64.go translates them.
 type machine struct {
 	*build.Context
+	set       string // name of the set of kernels
 	wide      bool
+	neon      bool
 	words     map[uint32]operand.Mem
 	masks     *operand.Mem
 	orders    map[bool]operand.Mem // of pairs of lanes
@@ -35,32 +38,31 @@ type machine struct {
 // entry is a row of the table of a set.
 type entry struct{ kernel, function string }
 
-func newMachine(wide bool) *machine {
-	m := &machine{Context: build.NewContext(), wide: wide, words: make(map[uint32]operand.Mem)}
-	m.ConstraintExpr("amd64")
+func newMachine(set string) *machine {
+	m := &machine{Context: build.NewContext(), set: set, wide: set == "avx512", neon: set == "neon",
+		words: make(map[uint32]operand.Mem)}
+	m.ConstraintExpr(m.arch())
 	return m
 }
 
-// set is the name of the set of kernels.
-func (m *machine) set() string {
-	if m.wide {
-		return "avx512"
+// arch is the architecture of the set, as Go calls it.
+func (m *machine) arch() string {
+	if m.neon {
+		return "arm64"
 	}
-	return "avx2"
+	return "amd64"
 }
 
 // suffix ends the names of functions.
-func (m *machine) suffix() string {
-	if m.wide {
-		return "512"
-	}
-	return "256"
-}
+func (m *machine) suffix() string { return fmt.Sprint(8 * m.vectorBytes()) }
 
 // lanes is the count of numbers in a vector.
 func (m *machine) lanes() int {
-	if m.wide {
+	switch {
+	case m.wide:
 		return 16
+	case m.neon:
+		return 4
 	}
 	return 8
 }
@@ -71,8 +73,11 @@ func (m *machine) vectorBytes() int { return m.lanes() * elem }
 const elem = 4
 
 func (m *machine) vector() vec {
-	if m.wide {
+	switch {
+	case m.wide:
 		return m.ZMM()
+	case m.neon:
+		return m.XMM()
 	}
 	return m.YMM()
 }
@@ -148,7 +153,7 @@ func (a arguments) skipUnless(field int, label string) {
 	a.m.JLE(jump(label))
 }
 
-// word returns a constant in memory: 4 bytes, which AVX-512 broadcasts, or a vector of AVX2.
+// word returns a constant in memory: 4 bytes, which AVX-512 broadcasts, or a vector.
 func (m *machine) word(bits uint32) operand.Mem {
 	if at, there := m.words[bits]; there {
 		return at
@@ -225,6 +230,7 @@ const (
 	notLessSame = 0x16 // greater, or NaN
 	more        = 0x1e
 	notLess     = 0x1d // greater or equal: false if one is NaN
+	ordered     = 0x07 // no NaN
 )
 
 // compare returns the lanes with x predicate y.
@@ -234,7 +240,7 @@ func (m *machine) compare(predicate uint8, x vec, y op) lanemask {
 		m.VCMPPS(operand.U8(predicate), y, x, k)
 		return lanemask{k: k}
 	}
-	d := m.YMM()
+	d := m.vector()
 	m.VCMPPS(operand.U8(predicate), y, x, d)
 	return lanemask{y: d}
 }
@@ -255,6 +261,11 @@ func (m *machine) negative(x vec) lanemask {
 		k := m.K()
 		m.VPMOVD2M(x, k)
 		return lanemask{k: k}
+	}
+	if m.neon {
+		d := m.vector()
+		m.VPSRAD(operand.U8(31), x, d)
+		return lanemask{y: d}
 	}
 	return lanemask{y: x} // VBLENDVPS reads the sign bits
 }
@@ -287,32 +298,48 @@ type tail struct {
 	count gp
 }
 
-// newTail makes the mask of the first count lanes.
+// newTail makes the mask of the first count lanes, except for NEON, which loads and stores without masks.
 func (m *machine) newTail(count gp) *tail {
-	if m.wide {
+	switch {
+	case m.wide:
 		bits, k := m.GP64(), m.K()
 		m.MOVQ(operand.U32(1), bits)
 		m.SHLXQ(count, bits, bits)
 		m.DECQ(bits)
 		m.KMOVW(bits.As32(), k)
 		return &tail{lanemask{k: k}, count}
+	case m.neon:
+		return &tail{count: count}
 	}
-	at, back, y := m.GP64(), m.GP64(), m.YMM()
-	m.LEAQ(m.maskTable().Offset(32), at)
+	return &tail{m.first(count), count}
+}
+
+// first returns the first lanes of a vector, for AVX2 and NEON.
+func (m *machine) first(count gp) lanemask {
+	at, back, y := m.GP64(), m.GP64(), m.vector()
+	m.LEAQ(m.maskTable().Offset(m.vectorBytes()), at)
 	m.MOVQ(count, back)
 	m.SHLQ(operand.U8(2), back)
 	m.SUBQ(back, at)
 	m.VMOVDQU(mem(at, 0), y)
-	return &tail{lanemask{y: y}, count}
+	return lanemask{y: y}
 }
 
-// maskTable returns 8 words of ones and 8 of zeros.
+// mask returns the lanes of a tail.
+func (m *machine) mask(t *tail) lanemask {
+	if m.neon {
+		return m.first(t.count)
+	}
+	return t.lanemask
+}
+
+// maskTable returns a vector of ones and one of zeros.
 func (m *machine) maskTable() operand.Mem {
 	if m.masks == nil {
 		at := m.StaticGlobal("masks")
 		m.DataAttributes(attr.RODATA | attr.NOPTR)
-		for i := range 16 {
-			m.AddDatum(elem*i, operand.U32(uint32(int32(i-8)>>31)))
+		for i := range 2 * m.lanes() {
+			m.AddDatum(elem*i, operand.U32(uint32(int32(i-m.lanes())>>31)))
 		}
 		m.masks = &at
 	}
@@ -333,6 +360,8 @@ func (m *machine) loadInto(v vec, from operand.Mem, t *tail) {
 		m.VMOVUPS(from, v)
 	case m.wide:
 		m.VMOVUPS_Z(from, t.k, v)
+	case m.neon:
+		m.own(loadFirst, []op{from, t.count}, v)
 	default:
 		m.VMASKMOVPS(from, t.y, v)
 	}
@@ -345,6 +374,8 @@ func (m *machine) store(v vec, to operand.Mem, t *tail) {
 		m.VMOVUPS(v, to)
 	case m.wide:
 		m.VMOVUPS(v, t.k, to)
+	case m.neon:
+		m.own(storeFirst, []op{v, t.count}, to)
 	default:
 		at := m.GP64()
 		m.LEAQ(to, at)
@@ -387,12 +418,11 @@ func (m *machine) storePieces(vs []vec, first gp, stride op, count gp) {
 	}
 }
 
-// span is a row of N numbers: the bytes of its whole blocks, and the tail.
+// span is a row of N numbers: the bytes of its whole blocks, the numbers behind them, and the tail.
 type span struct {
-	whole gp
-	block int // numbers of a block
+	whole, rest gp
+	block       int // numbers of a block
 	*tail
-	n gp
 }
 
 // row divides a row of n numbers into blocks of at least a vector.
@@ -402,8 +432,13 @@ func (m *machine) row(n gp, block int) span {
 	m.ANDQ(operand.I8(int8(-block)), whole)
 	m.SHLQ(operand.U8(2), whole)
 	m.MOVQ(n, rest)
-	m.ANDQ(operand.U8(uint8(m.lanes()-1)), rest)
-	return span{whole, block, m.newTail(rest), n}
+	m.ANDQ(operand.U8(uint8(block-1)), rest)
+	count := rest
+	if block > m.lanes() {
+		count = m.copyGP(rest)
+		m.ANDQ(operand.U8(uint8(m.lanes()-1)), count)
+	}
+	return span{whole, rest, block, m.newTail(count)}
 }
 
 // place is where a step of a loop over a row works: the bytes from its begin in a register, more bytes from there, and
@@ -452,25 +487,31 @@ func (m *machine) eachVector(s span, body func(p place)) {
 // each16 writes the loop over a row whose blocks are 16 numbers, the unit of sums, whatever the size of a vector.
 // part is the number of the vector in the block.
 func (m *machine) each16(s span, body func(part int, p place)) {
-	index, last, done := m.newIndex(), m.label("last"), m.label("done")
+	index, done := m.newIndex(), m.label("done")
+	at := func(part int, t *tail) place { return place{index, part * m.vectorBytes(), t} }
 	m.blocks(s, index, func() {
 		for part := range m.parts() {
-			body(part, place{index: index, disp: part * m.vectorBytes()})
+			body(part, at(part, nil))
 		}
 	})
-	if !m.wide {
-		m.TESTQ(operand.U32(8), s.n)
-		m.JEQ(jump(last))
-		body(0, place{index: index})
+	last := make([]string, m.parts())
+	for part := range last[1:] {
+		last[part] = m.label("last")
+		m.CMPQ(s.rest, operand.U8(uint8((part+1)*m.lanes())))
+		m.JLT(jump(last[part]))
+		body(part, at(part, nil))
+	}
+	for part := len(last) - 1; part >= 0; part-- {
+		if last[part] != "" {
+			m.Label(last[part])
+		}
 		m.TESTQ(s.count, s.count)
 		m.JEQ(jump(done))
-		body(1, place{index: index, disp: m.vectorBytes(), tail: s.tail})
-		m.JMP(jump(done))
-		m.Label(last)
+		body(part, at(part, s.tail))
+		if part > 0 {
+			m.JMP(jump(done))
+		}
 	}
-	m.TESTQ(s.count, s.count)
-	m.JEQ(jump(done))
-	body(0, place{index: index, tail: s.tail})
 	m.Label(done)
 }
 

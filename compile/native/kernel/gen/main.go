@@ -1,5 +1,5 @@
-// Command gen writes the assembly of the kernels for x86-64: one description, two instruction sets. It is a module of
-// its own, so that miplc does not depend on avo. The result is checked in.
+// Command gen writes the assembly of the kernels: one description, two instruction sets of x86-64 and that of arm64. It
+// is a module of its own, so that miplc does not depend on avo. The result is checked in.
 //
 //	cd compile/native/kernel/gen && go run .
 package main
@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/mmcloughlin/avo/ir"
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 )
@@ -39,29 +40,40 @@ func run() error {
 // generate returns the text of each file by its name.
 func generate() (map[string][]byte, error) {
 	files := make(map[string][]byte)
-	for _, m := range []*machine{newMachine(false), newMachine(true)} {
+	for _, set := range []string{"avx2", "avx512", "neon"} {
+		m := newMachine(set)
 		m.kernels()
 		f, err := m.Result()
 		if err == nil {
 			err = pass.Compile.Execute(f)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.set(), err)
+			return nil, fmt.Errorf("%s: %w", set, err)
 		}
-		code, err := printer.NewGoAsm(printer.Config{Name: generator, Pkg: "kernel"}).Print(f)
+		code, err := m.print(f)
 		if err != nil {
-			return nil, err
-		}
-		if high := highRegister.Find(code); !m.wide && high != nil {
-			return nil, fmt.Errorf("%s: register %s needs AVX-512: too many vectors in use", m.set(), high)
+			return nil, fmt.Errorf("%s: %w", set, err)
 		}
 		stubs, err := m.stubs()
 		if err != nil {
 			return nil, err
 		}
-		files[m.set()+"_amd64.s"], files[m.set()+"_amd64.go"] = code, stubs
+		name := set + "_" + m.arch()
+		files[name+".s"], files[name+".go"] = code, stubs
 	}
 	return files, nil
+}
+
+// print returns the text of a file whose registers are allocated.
+func (m *machine) print(f *ir.File) ([]byte, error) {
+	if m.neon {
+		return translate(f)
+	}
+	code, err := printer.NewGoAsm(printer.Config{Name: generator, Pkg: "kernel"}).Print(f)
+	if high := highRegister.Find(code); !m.wide && high != nil {
+		return nil, fmt.Errorf("register %s needs AVX-512: too many vectors in use", high)
+	}
+	return code, err
 }
 
 const generator = "compile/native/kernel/gen"
@@ -81,8 +93,8 @@ func (m *machine) stubs() ([]byte, error) {
 	for rows := range m.stripRows() {
 		fmt.Fprintf(&b, "case %d:\n%s(args)\n", rows+1, m.stripName(rows+1))
 	}
-	fmt.Fprintf(&b, "}\n}\n\n// %sSet returns the kernels for this instruction set.\nfunc %[1]sSet() *Set {\n", m.set())
-	fmt.Fprintf(&b, "return &Set{%q, [NumKernels]func(*Args){\n", m.set())
+	fmt.Fprintf(&b, "}\n}\n\n// %sSet returns the kernels for this instruction set.\nfunc %[1]sSet() *Set {\n", m.set)
+	fmt.Fprintf(&b, "return &Set{%q, [NumKernels]func(*Args){\n", m.set)
 	for _, k := range m.table {
 		fmt.Fprintf(&b, "%s: %s,\n", k.kernel, k.function)
 	}

@@ -39,9 +39,15 @@ func (m *machine) poly(x vec, coefficients ...float64) vec {
 	return m.continuePoly(m.number(coefficients[0]), x, coefficients[1:]...)
 }
 
-// continuePoly appends coefficients to the polynomial p of x, and returns p.
+// continuePoly returns the polynomial p of x with more coefficients. It changes p.
 func (m *machine) continuePoly(p, x vec, coefficients ...float64) vec {
 	for _, c := range coefficients {
+		if m.neon { // its products with one rounding add to a register
+			sum := m.number(c)
+			m.VFMADD231PS(x, p, sum)
+			p = sum
+			continue
+		}
 		m.horner(c, x, p)
 	}
 	return p
@@ -177,7 +183,7 @@ func (m *machine) erf(x vec) vec {
 	u := m.number(2.42546219e-2)
 	m.addProduct(-3.88396438e-3, t, u)
 	m.VFMADD213PS(u, square, p)
-	m.continuePoly(p, t, -1.06777877e-1, -6.34846687e-1, -1.28717512e-1)
+	p = m.continuePoly(p, t, -1.06777877e-1, -6.34846687e-1, -1.28717512e-1)
 	m.VFMSUB213PS(t, t, p) // p t - t
 	large := m.exp(p)
 	one := m.number(1)
@@ -213,9 +219,19 @@ func (m *machine) sqrt(x vec) vec {
 
 // maximum returns NaN if x or y is NaN, and 0 rather than -0. VMAXPS returns its second operand if both are 0 or one is
 // NaN.
-func (m *machine) maximum(x, y vec) vec { return m.extreme(m.VMAXPS, m.VANDPS, x, y) }
+func (m *machine) maximum(x, y vec) vec {
+	if m.neon {
+		return m.instruction(m.FMAX)(x, y)
+	}
+	return m.extreme(m.VMAXPS, m.VANDPS, x, y)
+}
 
-func (m *machine) minimum(x, y vec) vec { return m.extreme(m.VMINPS, m.VORPS, x, y) }
+func (m *machine) minimum(x, y vec) vec {
+	if m.neon {
+		return m.instruction(m.FMIN)(x, y)
+	}
+	return m.extreme(m.VMINPS, m.VORPS, x, y)
+}
 
 func (m *machine) extreme(f, join func(...operand.Op), x, y vec) vec {
 	d, other := m.vector(), m.vector()

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/mmcloughlin/avo/operand"
 )
@@ -32,23 +33,26 @@ func (m *machine) copyRows() {
 	m.end()
 }
 
-// transpose writes dst[n,m] = a[m,n] in blocks of 8 by 8.
+// side is the count of rows and columns of a block that is transposed in registers.
+func (m *machine) side() int { return min(8, m.lanes()) }
+
+// transpose writes dst[n,m] = a[m,n] block by block.
 func (m *machine) transpose() {
 	args, done := m.kernel("Transpose"), m.label("end")
 	args.skipUnless(fieldM, done)
 	args.skipUnless(fieldN, done)
 	a, dst, left := args.load(fieldA), args.load(fieldDst), args.load(fieldM)
-	m.every8(left, func(rows gp) {
+	m.everySide(left, func(rows gp) {
 		rowTail := m.newTail(rows)
 		from, to := m.copyGP(a), m.copyGP(dst)
-		m.every8(args.load(fieldN), func(columns gp) {
+		m.everySide(args.load(fieldN), func(columns gp) {
 			block := m.loadRows(args, from, rows, m.newTail(columns))
 			m.storeColumns(args, m.turn(block), to, rowTail, columns)
-			m.ADDQ(operand.U8(8*elem), from)
-			m.advance8(args.at(strideDst), to)
+			m.ADDQ(operand.U8(uint8(m.side()*elem)), from)
+			m.advanceSide(args.at(strideDst), to)
 		})
-		m.advance8(args.at(strideA), a)
-		m.ADDQ(operand.U8(8*elem), dst)
+		m.advanceSide(args.at(strideA), a)
+		m.ADDQ(operand.U8(uint8(m.side()*elem)), dst)
 	})
 	m.Label(done)
 	m.end()
@@ -60,37 +64,35 @@ func (m *machine) copyGP(r gp) gp {
 	return d
 }
 
-// every8 runs body for each block of up to 8 of a positive number. It changes left.
-func (m *machine) every8(left gp, body func(count gp)) {
+// everySide runs body for each part of up to side() of a positive number. It changes left.
+func (m *machine) everySide(left gp, body func(count gp)) {
 	loop := m.label("block")
 	m.Label(loop)
-	count, eight := m.copyGP(left), m.GP64()
-	m.MOVQ(operand.U32(8), eight)
-	m.CMPQ(count, eight)
-	m.CMOVQGT(eight, count)
+	count, side := m.copyGP(left), m.GP64()
+	m.MOVQ(operand.U32(uint32(m.side())), side)
+	m.CMPQ(count, side)
+	m.CMOVQGT(side, count)
 	body(count)
-	m.SUBQ(operand.U8(8), left)
+	m.SUBQ(operand.U8(uint8(m.side())), left)
 	m.JGT(jump(loop))
 }
 
-// advance8 moves a pointer on by 8 strides.
-func (m *machine) advance8(stride op, p gp) {
+// advanceSide moves a pointer on by side() strides.
+func (m *machine) advanceSide(stride op, p gp) {
 	step := m.GP64()
 	m.MOVQ(stride, step)
-	m.SHLQ(operand.U8(3), step)
+	m.SHLQ(operand.U8(uint8(bits.TrailingZeros(uint(m.side())))), step)
 	m.ADDQ(step, p)
 }
 
-// loadRows reads 8 rows of up to 8 numbers; the last of the rows again in place of those that are missing.
-func (m *machine) loadRows(args arguments, from, rows gp, t *tail) (block [8]vec) {
+// loadRows reads the rows of a block, of up to side() numbers; the last of the rows again in place of those that are
+// missing.
+func (m *machine) loadRows(args arguments, from, rows gp, t *tail) []vec {
 	at, left, none := m.copyGP(from), m.copyGP(rows), m.newIndex()
+	block := make([]vec, m.side())
 	for i := range block {
-		block[i] = m.YMM()
-		if m.wide {
-			m.VMOVUPS_Z(mem(at, 0), t.k, block[i])
-		} else {
-			m.VMASKMOVPS(mem(at, 0), t.y, block[i])
-		}
+		block[i] = m.blockVector()
+		m.loadInto(block[i], mem(at, 0), t)
 		if i < len(block)-1 {
 			step := args.load(strideA)
 			m.DECQ(left)
@@ -101,11 +103,19 @@ func (m *machine) loadRows(args arguments, from, rows gp, t *tail) (block [8]vec
 	return block
 }
 
-// turn transposes 8 rows of 8 numbers.
-func (m *machine) turn(r [8]vec) [8]vec {
-	var t [8]vec
-	ymm := func(f func(a, b, d op), x, y vec) vec {
-		d := m.YMM()
+// blockVector returns a vector of side() numbers.
+func (m *machine) blockVector() vec {
+	if m.neon {
+		return m.XMM()
+	}
+	return m.YMM()
+}
+
+// turn transposes a block.
+func (m *machine) turn(r []vec) []vec {
+	t := make([]vec, len(r))
+	join := func(f func(a, b, d op), x, y vec) vec {
+		d := m.blockVector()
 		f(y, x, d)
 		return d
 	}
@@ -117,21 +127,24 @@ func (m *machine) turn(r [8]vec) [8]vec {
 	halves := func(order uint8) func(a, b, d op) {
 		return func(a, b, d op) { m.VPERM2F128(operand.U8(order), a, b, d) }
 	}
-	for i := 0; i < 8; i += 2 {
-		t[i], t[i+1] = ymm(low, r[i], r[i+1]), ymm(high, r[i], r[i+1])
+	for i := 0; i < len(r); i += 2 {
+		t[i], t[i+1] = join(low, r[i], r[i+1]), join(high, r[i], r[i+1])
 	}
-	for i := 0; i < 8; i += 4 {
-		r[i], r[i+1] = ymm(shuffle(0x44), t[i], t[i+2]), ymm(shuffle(0xee), t[i], t[i+2])
-		r[i+2], r[i+3] = ymm(shuffle(0x44), t[i+1], t[i+3]), ymm(shuffle(0xee), t[i+1], t[i+3])
+	for i := 0; i < len(r); i += 4 {
+		r[i], r[i+1] = join(shuffle(0x44), t[i], t[i+2]), join(shuffle(0xee), t[i], t[i+2])
+		r[i+2], r[i+3] = join(shuffle(0x44), t[i+1], t[i+3]), join(shuffle(0xee), t[i+1], t[i+3])
+	}
+	if len(r) == 4 {
+		return r
 	}
 	for i := range 4 {
-		t[i], t[i+4] = ymm(halves(0x20), r[i], r[i+4]), ymm(halves(0x31), r[i], r[i+4])
+		t[i], t[i+4] = join(halves(0x20), r[i], r[i+4]), join(halves(0x31), r[i], r[i+4])
 	}
 	return t
 }
 
-// storeColumns writes the first columns of 8 vectors, each with the numbers of the tail, which may be 8.
-func (m *machine) storeColumns(args arguments, block [8]vec, to gp, rows *tail, columns gp) {
+// storeColumns writes the first vectors of a block, each with the numbers of the tail, which may be all.
+func (m *machine) storeColumns(args arguments, block []vec, to gp, rows *tail, columns gp) {
 	done := m.label("stored")
 	each := func(store func(v vec, at gp)) {
 		at, left := m.copyGP(to), m.copyGP(columns)
@@ -144,8 +157,8 @@ func (m *machine) storeColumns(args arguments, block [8]vec, to gp, rows *tail, 
 			}
 		}
 	}
-	if m.wide {
-		each(func(v vec, at gp) { m.VMOVUPS(v, rows.k, mem(at, 0)) })
+	if m.wide || m.neon {
+		each(func(v vec, at gp) { m.store(v, mem(at, 0), rows) })
 	} else {
 		part := m.label("part")
 		m.CMPQ(rows.count, operand.U8(8))
@@ -171,10 +184,21 @@ func (m *machine) stripRows() int {
 // before.
 func (m *machine) tileVectors(rows int) int {
 	most := map[int]int{1: 8, 2: 4, 3: 3}
-	if m.wide {
+	switch {
+	case m.wide:
 		most = map[int]int{1: 8, 2: 8, 3: 6, 4: 4, 5: 4, 6: 4}
+	case m.neon:
+		most = map[int]int{1: 8, 2: 8, 3: 6}
 	}
-	return max(2, most[rows])
+	return max(m.fewVectors(), most[rows])
+}
+
+// fewVectors is the number of vectors of a tile with any number of rows.
+func (m *machine) fewVectors() int {
+	if m.neon {
+		return 4
+	}
+	return 2
 }
 
 func (m *machine) stripName(rows int) string { return fmt.Sprintf("gemm%dx%s", rows, m.suffix()) }
@@ -205,12 +229,31 @@ func (m *machine) product(rows int) {
 	}
 	done := m.label("end")
 	p.wholeTiles(m.tileVectors(rows))
-	if m.tileVectors(rows) > 2 {
-		p.wholeTiles(2)
+	if m.tileVectors(rows) > m.fewVectors() {
+		p.wholeTiles(m.fewVectors())
 	}
-	one, part := m.label("one"), m.label("part")
+	p.lastTile(done)
+	m.Label(done)
+	m.end()
+}
+
+// lastTile writes the tile of the columns that the others leave, and jumps to done if there are none.
+func (p *product) lastTile(done string) {
+	m, one, part := p.machine, p.label("one"), p.label("part")
 	m.TESTQ(p.n, p.n)
 	m.JLE(jump(done))
+	if m.neon {
+		for vectors := m.fewVectors(); vectors > 1; vectors-- {
+			fewer, rest := m.label("fewer"), m.copyGP(p.n)
+			m.SUBQ(operand.U8(uint8((vectors-1)*m.lanes())), rest)
+			m.JLE(jump(fewer))
+			p.tile(vectors, m.newTail(rest))
+			m.JMP(jump(done))
+			m.Label(fewer)
+		}
+		p.tile(1, m.newTail(p.n))
+		return
+	}
 	m.CMPQ(p.n, operand.U8(uint8(m.lanes())))
 	m.JEQ(jump(one))
 	m.JLT(jump(part))
@@ -223,8 +266,6 @@ func (m *machine) product(rows int) {
 	m.JMP(jump(done))
 	m.Label(part)
 	p.tile(1, m.newTail(p.n))
-	m.Label(done)
-	m.end()
 }
 
 // wholeTiles writes the loop over tiles of whole vectors.
@@ -262,7 +303,7 @@ func (p *product) tile(vectors int, t *tail) {
 	p.start(total, tailOf)
 	p.inner(total, tailOf)
 	at := p.copyGP(p.dst)
-	if t != nil && !p.wide {
+	if t != nil && !p.wide && !p.neon {
 		var last []vec
 		for i := range total {
 			last = append(last, total[i][vectors-1])
@@ -337,7 +378,7 @@ func (p *product) inner(total [][]vec, tailOf func(j int) *tail) {
 // step adds the products of one inner index.
 func (p *product) step(total [][]vec, a []gp, b gp, tailOf func(j int) *tail) {
 	vectors := len(total[0])
-	if p.rows == 1 && tailOf(vectors-1) == nil { // each vector of b is read once
+	if p.rows == 1 && tailOf(vectors-1) == nil && !p.neon { // each vector of b is read once
 		x := p.vector()
 		p.VBROADCASTSS(p.rowOf(a, 0), x)
 		for j, v := range total[0] {
@@ -355,6 +396,13 @@ func (p *product) step(total [][]vec, a []gp, b gp, tailOf func(j int) *tail) {
 			continue
 		}
 		x := p.vector()
+		if p.neon { // an instruction multiplies with the first lane, and a load of one number is faster than of a vector
+			p.VMOVSS(p.rowOf(a, i), x)
+			for j, v := range row {
+				p.FMLA(right[j], x, v)
+			}
+			continue
+		}
 		p.VBROADCASTSS(p.rowOf(a, i), x)
 		for j, v := range row {
 			p.VFMADD231PS(right[j], x, v)

@@ -95,8 +95,13 @@ func (m *machine) odds() (odds lanemask) {
 }
 
 // product64 returns the low and the high words of the products of words with a constant. VPMULUDQ multiplies every other
-// word.
+// word, UMULL and UMULL2 the first and the last two.
 func (m *machine) product64(x vec, factor uint32, odds lanemask) (low, high vec) {
+	if m.neon {
+		f := m.integer(factor)
+		first, last := m.instruction(m.UMULL)(f, x), m.instruction(m.UMULL2)(f, x)
+		return m.everyOther(0, first, last), m.everyOther(1, first, last)
+	}
 	f, odd, even := m.integer(factor), m.vector(), m.vector()
 	low = m.vector()
 	m.VPMULLD(f, x, low)
@@ -119,6 +124,9 @@ func (m *machine) notBelow(x, y vec) lanemask {
 		k := m.K()
 		m.VPCMPUD(operand.U8(notLess), y, x, k)
 		return lanemask{k: k}
+	}
+	if m.neon {
+		return lanemask{y: m.instruction(m.CMHS)(x, y)}
 	}
 	d := m.YMM()
 	m.VPMAXUD(x, y, d)

@@ -30,16 +30,22 @@ func (m *machine) accumulators(init func(v vec)) []vec {
 
 // combine joins the lanes l and l+8, l and l+4, l and l+2, and the last two, and returns all lanes of the result.
 func (m *machine) combine(total []vec, f func(...op)) vec {
-	y := m.YMM()
-	if m.wide {
-		m.VEXTRACTF64X4(operand.U8(1), total[0], y)
-		f(y, total[0].AsY(), y)
-	} else {
-		f(total[1], total[0], y)
-	}
 	high, x := m.XMM(), m.XMM()
-	m.VEXTRACTF128(operand.U8(1), y, high)
-	f(high, y.AsX(), x)
+	if m.neon {
+		f(total[2], total[0], x)
+		f(total[3], total[1], high)
+		f(high, x, x)
+	} else {
+		y := m.YMM()
+		if m.wide {
+			m.VEXTRACTF64X4(operand.U8(1), total[0], y)
+			f(y, total[0].AsY(), y)
+		} else {
+			f(total[1], total[0], y)
+		}
+		m.VEXTRACTF128(operand.U8(1), y, high)
+		f(high, y.AsX(), x)
+	}
 	m.VSHUFPS(operand.U8(0x0e), x, x, high)
 	f(high, x, x)
 	m.VSHUFPS(operand.U8(0x01), x, x, high)
@@ -165,7 +171,7 @@ func (m *machine) softmax(name string, logarithm bool) {
 			x = m.exp(x)
 			counted := x
 			if p.tail != nil {
-				counted = m.keep(p.tail.lanemask, x)
+				counted = m.keep(m.mask(p.tail), x)
 			}
 			m.VADDPS(counted, total[part], total[part])
 			if !logarithm {
@@ -201,7 +207,7 @@ func (m *machine) rowMaximum(s span, a gp) reg.VecVirtual {
 	m.each16(s, func(part int, p place) {
 		x := m.load(p.of(a), p.tail)
 		if p.tail != nil {
-			x = m.choose(p.tail.lanemask, x, lowest)
+			x = m.choose(m.mask(p.tail), x, lowest)
 		}
 		m.VMAXPS(x, top[part], top[part])
 	})

@@ -1,3 +1,5 @@
+//go:build amd64 || arm64
+
 // Division of a product into parts that stay in the cache and in registers.
 
 package kernel
