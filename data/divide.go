@@ -109,9 +109,9 @@ func assign(units []unit, labels [][]int, shares []float64, grouped bool, seed u
 		}
 		n, best, least := float64(len(units[u])), 0, math.Inf(1)
 		for p, share := range shares {
-			cost := n * (n + 2*(bags[p]-share*float64(len(labels)))) / float64(len(labels))
+			cost := n * (n + 2*(bags[p]-float64(share*float64(len(labels))))) / float64(len(labels))
 			for _, c := range classes {
-				cost += own[c] * (own[c] + 2*(counts[p][c]-share*size[c])) / size[c]
+				cost += own[c] * (own[c] + 2*(counts[p][c]-float64(share*size[c]))) / size[c]
 			}
 			if sets {
 				cost /= share // fills the parts in proportion: common labels must not draw bags of rare ones to the larger part
@@ -172,7 +172,7 @@ func quotas(order []int, labels [][]int, share float64, n int, training bool) ma
 		n -= c.quota
 	}
 	urgency := func(c *class) float64 {
-		remainder := share*float64(c.size) - float64(c.quota)
+		remainder := float64(share*float64(c.size)) - float64(c.quota)
 		switch {
 		case c.quota == 0 && (training || c.size > 1):
 			return 1 + remainder // otherwise the class has no bag in this part

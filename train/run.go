@@ -122,9 +122,9 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 	}
 	n, k := float64(len(bags)), r.Data.Classes
 	r.bagsSeen += n
-	r.now.Loss += n * out.Loss
+	r.now.Loss += float64(n * out.Loss)
 	for name, v := range out.Terms {
-		r.now.Terms[name] += n * v
+		r.now.Terms[name] += float64(n * v)
 	}
 	attention, drawn := out.Attention, r.instanceSample(r.now.Epoch)
 	for i, bag := range bags {

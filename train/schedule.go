@@ -59,7 +59,7 @@ func plateauRate(t *language.Train, done []Metrics) float64 {
 		if value == nil {
 			continue
 		}
-		if *value < best-plateauThreshold*math.Abs(best) || math.IsInf(best, 1) {
+		if *value < best-float64(plateauThreshold*math.Abs(best)) || math.IsInf(best, 1) {
 			best, bad = *value, 0
 		} else {
 			bad++

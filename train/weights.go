@@ -32,7 +32,7 @@ func (t *Trial) classWeights() []float32 {
 		case n > 0:
 			weights[class] = 1 / n
 		}
-		sum += n * weights[class]
+		sum += float64(n * weights[class])
 	}
 	for class, w := range weights {
 		factors[class] = float32(w * float64(len(t.Split.Train)) / sum)
@@ -124,7 +124,7 @@ func balanced(d *data.Dataset, bags []int, seed uint64, epoch int) []int {
 	}
 	sums, sum := make([]float64, len(bags)), 0.0
 	for i, bag := range bags {
-		eachCandidate(d, bag, func(class int, share float64) { sum += share * shares[class] })
+		eachCandidate(d, bag, func(class int, share float64) { sum += float64(share * shares[class]) })
 		sums[i] = sum
 	}
 	r, drawn := ndarray.NewStream(seed, "sampling", uint64(epoch)), make([]int, len(bags))

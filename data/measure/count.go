@@ -104,7 +104,7 @@ func (t *counts) addProbabilities(row []float32, label, class int) {
 		if c == label {
 			d--
 		}
-		t.brier += d * d
+		t.brier += float64(d * d)
 	}
 	if above < 2 {
 		t.second++

@@ -55,7 +55,7 @@ kind() {
   if [ "$system" = darwin ]; then
     note=-pure
   elif ! glibc; then
-    echo "This system lacks glibc 2.28: installing the pure Go program, which trains more slowly." >&2
+    echo "This system lacks glibc 2.28: installing the program without C libraries, which predicts more slowly." >&2
     note=-pure
   fi
   echo "$system-$processor$note"

@@ -4,6 +4,7 @@
 package native
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -57,25 +58,27 @@ func TestBits(t *testing.T) {
 		{"demipl", []int{9}}, {"gated-abmil", []int{1500}}, {"gated-abmil", []int{700, 900}}, {"transmil", []int{150}},
 		{"demipl-image", []int{9, 4}},
 	} {
-		p := traintest.Shipped(t, c.spec)
-		want, predicted := steps(t, p, Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
-		others := map[string]Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
-		for _, set := range kernel.Sets()[1:] {
-			if set.Name != "go" || c.sizes[0] < 100 { // plain Go is slow
-				others[set.Name] = Options{Kernels: set, Threads: 1}
-			}
-		}
-		for name, o := range others {
-			got, probabilities := steps(t, p, o, c.sizes...)
-			for param, v := range want.Params {
-				if !sameBits(v, got.Params[param]) {
-					t.Errorf("%s %v: %s has another %s", c.spec, c.sizes, name, param)
+		t.Run(fmt.Sprint(c.spec, c.sizes), func(t *testing.T) {
+			p := traintest.Shipped(t, c.spec)
+			want, predicted := steps(t, p, Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
+			others := map[string]Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
+			for _, set := range kernel.Sets()[1:] {
+				if set.Name != "go" || c.sizes[0] < 100 { // plain Go is slow
+					others[set.Name] = Options{Kernels: set, Threads: 1}
 				}
 			}
-			if !sameBits(predicted, probabilities) {
-				t.Errorf("%s %v: %s has other predictions", c.spec, c.sizes, name)
+			for name, o := range others {
+				got, probabilities := steps(t, p, o, c.sizes...)
+				for param, v := range want.Params {
+					if !sameBits(v, got.Params[param]) {
+						t.Errorf("%s has another %s", name, param)
+					}
+				}
+				if !sameBits(predicted, probabilities) {
+					t.Errorf("%s has other predictions", name)
+				}
 			}
-		}
+		})
 	}
 }
 

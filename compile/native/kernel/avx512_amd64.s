@@ -2570,22 +2570,22 @@ row170:
 	VPXORD Z0, Z0, Z0
 	XORQ   R8, R8
 	CMPQ   R8, SI
-	JGE    rest174
+	JGE    rest173
 
-block173:
+block172:
 	VMOVUPS (DX)(R8*1), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block173
+	JLT     block172
 
-rest174:
+rest173:
 	TESTQ     BX, BX
-	JEQ       done172
+	JEQ       done171
 	VMOVUPS.Z (DX)(R8*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done172:
+done171:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -2614,9 +2614,9 @@ TEXT ·sumCols512(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns175:
+columns174:
 	CMPQ         AX, $0x40
-	JLT          next176
+	JLT          next175
 	VBROADCASTSS word_00000000<>+0(SB), Z0
 	VBROADCASTSS word_00000000<>+0(SB), Z1
 	VBROADCASTSS word_00000000<>+0(SB), Z2
@@ -2624,9 +2624,9 @@ columns175:
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out178
+	JLE          out177
 
-row177:
+row176:
 	VMOVUPS (DI), Z4
 	VADDPS  Z4, Z0, Z0
 	VMOVUPS 64(DI), Z4
@@ -2637,9 +2637,9 @@ row177:
 	VADDPS  Z4, Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row177
+	JNE     row176
 
-out178:
+out177:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
@@ -2647,35 +2647,35 @@ out178:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	SUBQ    $0x40, AX
-	JMP     columns175
+	JMP     columns174
 
-next176:
-columns179:
+next175:
+columns178:
 	CMPQ         AX, $0x10
-	JLT          next180
+	JLT          next179
 	VBROADCASTSS word_00000000<>+0(SB), Z0
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out182
+	JLE          out181
 
-row181:
+row180:
 	VMOVUPS (DI), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row181
+	JNE     row180
 
-out182:
+out181:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x10, AX
-	JMP     columns179
+	JMP     columns178
 
-next180:
+next179:
 	TESTQ        AX, AX
-	JLE          end183
+	JLE          end182
 	MOVQ         $0x00000001, DI
 	SHLXQ        AX, DI, DI
 	DECQ         DI
@@ -2684,19 +2684,19 @@ next180:
 	MOVQ         DX, AX
 	MOVQ         BX, DX
 	TESTQ        DX, DX
-	JLE          out185
+	JLE          out184
 
-row184:
+row183:
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, AX
 	DECQ      DX
-	JNE       row184
+	JNE       row183
 
-out185:
+out184:
 	VMOVUPS Z0, K1, (CX)
 
-end183:
+end182:
 	VZEROUPPER
 	RET
 
@@ -2710,9 +2710,9 @@ TEXT ·maxCols512(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns186:
+columns185:
 	CMPQ         AX, $0x40
-	JLT          next187
+	JLT          next186
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VBROADCASTSS word_ff800000<>+0(SB), Z1
 	VBROADCASTSS word_ff800000<>+0(SB), Z2
@@ -2720,9 +2720,9 @@ columns186:
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out189
+	JLE          out188
 
-row188:
+row187:
 	VMOVUPS (DI), Z4
 	VMAXPS  Z4, Z0, Z5
 	VMAXPS  Z0, Z4, Z6
@@ -2753,9 +2753,9 @@ row188:
 	VMOVUPS Z5, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row188
+	JNE     row187
 
-out189:
+out188:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
@@ -2763,19 +2763,19 @@ out189:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	SUBQ    $0x40, AX
-	JMP     columns186
+	JMP     columns185
 
-next187:
-columns190:
+next186:
+columns189:
 	CMPQ         AX, $0x10
-	JLT          next191
+	JLT          next190
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out193
+	JLE          out192
 
-row192:
+row191:
 	VMOVUPS (DI), Z1
 	VMAXPS  Z1, Z0, Z2
 	VMAXPS  Z0, Z1, Z3
@@ -2785,18 +2785,18 @@ row192:
 	VMOVUPS Z2, Z0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row192
+	JNE     row191
 
-out193:
+out192:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x10, AX
-	JMP     columns190
+	JMP     columns189
 
-next191:
+next190:
 	TESTQ        AX, AX
-	JLE          end194
+	JLE          end193
 	MOVQ         $0x00000001, DI
 	SHLXQ        AX, DI, DI
 	DECQ         DI
@@ -2805,9 +2805,9 @@ next191:
 	MOVQ         DX, AX
 	MOVQ         BX, DX
 	TESTQ        DX, DX
-	JLE          out196
+	JLE          out195
 
-row195:
+row194:
 	VMOVUPS.Z (AX), K1, Z1
 	VMAXPS    Z1, Z0, Z2
 	VMAXPS    Z0, Z1, Z3
@@ -2817,12 +2817,12 @@ row195:
 	VMOVUPS   Z2, Z0
 	ADDQ      SI, AX
 	DECQ      DX
-	JNE       row195
+	JNE       row194
 
-out196:
+out195:
 	VMOVUPS Z0, K1, (CX)
 
-end194:
+end193:
 	VZEROUPPER
 	RET
 
@@ -2831,7 +2831,7 @@ end194:
 TEXT ·gemv512(SB), NOSPLIT, $0-8
 	MOVQ   args+0(FP), AX
 	CMPQ   32(AX), $0x00
-	JLE    end197
+	JLE    end196
 	MOVQ   (AX), CX
 	MOVQ   8(AX), DX
 	MOVQ   40(AX), BX
@@ -2847,34 +2847,34 @@ TEXT ·gemv512(SB), NOSPLIT, $0-8
 	MOVQ   24(AX), R8
 	VXORPS X0, X0, X0
 	TESTQ  R8, R8
-	JEQ    none198
+	JEQ    none197
 	VMOVSS (R8), X0
 
-none198:
+none197:
 	MOVQ 32(AX), R8
 
-row199:
+row198:
 	VPXORD Z1, Z1, Z1
 	XORQ   R9, R9
 	CMPQ   R9, SI
-	JGE    rest203
+	JGE    rest201
 
-block202:
+block200:
 	VMOVUPS     (DX)(R9*1), Z2
 	VMOVUPS     (DI)(R9*1), Z3
 	VFMADD231PS Z2, Z3, Z1
 	ADDQ        $0x00000040, R9
 	CMPQ        R9, SI
-	JLT         block202
+	JLT         block200
 
-rest203:
+rest201:
 	TESTQ       BX, BX
-	JEQ         done201
+	JEQ         done199
 	VMOVUPS.Z   (DX)(R9*1), K1, Z2
 	VMOVUPS.Z   (DI)(R9*1), K1, Z3
 	VFMADD231PS Z2, Z3, Z1
 
-done201:
+done199:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF128  $0x01, Y2, X1
@@ -2888,9 +2888,9 @@ done201:
 	ADDQ          $0x04, CX
 	ADDQ          64(AX), DX
 	DECQ          R8
-	JNE           row199
+	JNE           row198
 
-end197:
+end196:
 	VZEROUPPER
 	RET
 
@@ -2899,9 +2899,9 @@ end197:
 TEXT ·softmax512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end204
+	JLE   end202
 	CMPQ  40(AX), $0x00
-	JLE   end204
+	JLE   end202
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -2915,28 +2915,28 @@ TEXT ·softmax512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row205:
+row203:
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VMOVUPS      Z0, Z1
 	XORQ         R8, R8
 	CMPQ         R8, SI
-	JGE          rest209
+	JGE          rest206
 
-block208:
+block205:
 	VMOVUPS (DX)(R8*1), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block208
+	JLT     block205
 
-rest209:
+rest206:
 	TESTQ     BX, BX
-	JEQ       done207
+	JEQ       done204
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VBLENDMPS Z2, Z0, K1, Z3
 	VMAXPS    Z3, Z1, Z1
 
-done207:
+done204:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -2949,9 +2949,9 @@ done207:
 	VPXORD        Z1, Z1, Z1
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest213
+	JGE           rest209
 
-block212:
+block208:
 	VMOVUPS           (DX)(R8*1), Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z4
@@ -2977,11 +2977,11 @@ block212:
 	VMOVUPS           Z5, (CX)(R8*1)
 	ADDQ              $0x00000040, R8
 	CMPQ              R8, SI
-	JLT               block212
+	JLT               block208
 
-rest213:
+rest209:
 	TESTQ             BX, BX
-	JEQ               done211
+	JEQ               done207
 	VMOVUPS.Z         (DX)(R8*1), K1, Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z0
@@ -3007,7 +3007,7 @@ rest213:
 	VADDPS            Z0, Z1, Z1
 	VMOVUPS           Z4, K1, (CX)(R8*1)
 
-done211:
+done207:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3019,30 +3019,30 @@ done211:
 	VBROADCASTSS  X0, Z0
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest217
+	JGE           rest212
 
-block216:
+block211:
 	VMOVUPS (CX)(R8*1), Z1
 	VDIVPS  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block216
+	JLT     block211
 
-rest217:
+rest212:
 	TESTQ     BX, BX
-	JEQ       done215
+	JEQ       done210
 	VMOVUPS.Z (CX)(R8*1), K1, Z1
 	VDIVPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (CX)(R8*1)
 
-done215:
+done210:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row205
+	JNE  row203
 
-end204:
+end202:
 	VZEROUPPER
 	RET
 
@@ -3051,9 +3051,9 @@ end204:
 TEXT ·logSoftmax512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end218
+	JLE   end213
 	CMPQ  40(AX), $0x00
-	JLE   end218
+	JLE   end213
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3067,28 +3067,28 @@ TEXT ·logSoftmax512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row219:
+row214:
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VMOVUPS      Z0, Z1
 	XORQ         R8, R8
 	CMPQ         R8, SI
-	JGE          rest223
+	JGE          rest217
 
-block222:
+block216:
 	VMOVUPS (DX)(R8*1), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block222
+	JLT     block216
 
-rest223:
+rest217:
 	TESTQ     BX, BX
-	JEQ       done221
+	JEQ       done215
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VBLENDMPS Z2, Z0, K1, Z3
 	VMAXPS    Z3, Z1, Z1
 
-done221:
+done215:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3101,9 +3101,9 @@ done221:
 	VPXORD        Z1, Z1, Z1
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest227
+	JGE           rest220
 
-block226:
+block219:
 	VMOVUPS           (DX)(R8*1), Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z8
@@ -3128,11 +3128,11 @@ block226:
 	VADDPS            Z9, Z1, Z1
 	ADDQ              $0x00000040, R8
 	CMPQ              R8, SI
-	JLT               block226
+	JLT               block219
 
-rest227:
+rest220:
 	TESTQ             BX, BX
-	JEQ               done225
+	JEQ               done218
 	VMOVUPS.Z         (DX)(R8*1), K1, Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z8
@@ -3157,7 +3157,7 @@ rest227:
 	VMOVUPS.Z         Z9, K1, Z2
 	VADDPS            Z2, Z1, Z1
 
-done225:
+done218:
 	VEXTRACTF64X4     $0x01, Z1, Y2
 	VADDPS            Y2, Y1, Y2
 	VEXTRACTF128      $0x01, Y2, X1
@@ -3205,32 +3205,32 @@ done225:
 	VBLENDMPS         Z1, Z6, K2, Z7
 	XORQ              R8, R8
 	CMPQ              R8, SI
-	JGE               rest231
+	JGE               rest223
 
-block230:
+block222:
 	VMOVUPS (DX)(R8*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VSUBPS  Z7, Z1, Z1
 	VMOVUPS Z1, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block230
+	JLT     block222
 
-rest231:
+rest223:
 	TESTQ     BX, BX
-	JEQ       done229
+	JEQ       done221
 	VMOVUPS.Z (DX)(R8*1), K1, Z1
 	VSUBPS    Z0, Z1, Z1
 	VSUBPS    Z7, Z1, Z1
 	VMOVUPS   Z1, K1, (CX)(R8*1)
 
-done229:
+done221:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row219
+	JNE  row214
 
-end218:
+end213:
 	VZEROUPPER
 	RET
 
@@ -3239,9 +3239,9 @@ end218:
 TEXT ·copyRows512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end232
+	JLE   end224
 	CMPQ  40(AX), $0x00
-	JLE   end232
+	JLE   end224
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3255,31 +3255,31 @@ TEXT ·copyRows512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row233:
+row225:
 	XORQ R8, R8
 	CMPQ R8, SI
-	JGE  rest236
+	JGE  rest228
 
-block235:
+block227:
 	VMOVUPS (DX)(R8*1), Z0
 	VMOVUPS Z0, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block235
+	JLT     block227
 
-rest236:
+rest228:
 	TESTQ     BX, BX
-	JEQ       done234
+	JEQ       done226
 	VMOVUPS.Z (DX)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(R8*1)
 
-done234:
+done226:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row233
+	JNE  row225
 
-end232:
+end224:
 	VZEROUPPER
 	RET
 
@@ -3288,14 +3288,14 @@ end232:
 TEXT ·transpose512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end237
+	JLE  end229
 	CMPQ 40(AX), $0x00
-	JLE  end237
+	JLE  end229
 	MOVQ 8(AX), CX
 	MOVQ (AX), DX
 	MOVQ 32(AX), BX
 
-block238:
+block230:
 	MOVQ    BX, SI
 	MOVQ    $0x00000008, DI
 	CMPQ    SI, DI
@@ -3308,7 +3308,7 @@ block238:
 	MOVQ    DX, R8
 	MOVQ    40(AX), R9
 
-block239:
+block231:
 	MOVQ       R9, R10
 	MOVQ       $0x00000008, R11
 	CMPQ       R10, R11
@@ -3383,49 +3383,49 @@ block239:
 	MOVQ       R8, R11
 	VMOVUPS    Y6, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y7, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y3, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y8, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y2, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y1, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y5, K1, (R11)
 	DECQ       R10
-	JLE        stored240
+	JLE        stored232
 	ADDQ       56(AX), R11
 	VMOVUPS    Y0, K1, (R11)
 
-stored240:
+stored232:
 	ADDQ $0x20, DI
 	MOVQ 56(AX), R10
 	SHLQ $0x03, R10
 	ADDQ R10, R8
 	SUBQ $0x08, R9
-	JGT  block239
+	JGT  block231
 	MOVQ 64(AX), SI
 	SHLQ $0x03, SI
 	ADDQ SI, CX
 	ADDQ $0x20, DX
 	SUBQ $0x08, BX
-	JGT  block238
+	JGT  block230
 
-end237:
+end229:
 	VZEROUPPER
 	RET
 
@@ -3434,19 +3434,19 @@ end237:
 TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end241
+	JLE   end233
 	CMPQ  40(AX), $0x00
-	JLE   end241
+	JLE   end233
 	CMPQ  48(AX), $0x00
-	JLE   end241
+	JLE   end233
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
 	MOVQ  56(AX), SI
 	MOVQ  64(AX), DI
 	CMPQ  BX, $0x10
-	JLT   narrow242
-	JEQ   full243
+	JLT   narrow234
+	JEQ   full235
 	MOVQ  BX, R8
 	ANDQ  $-16, R8
 	SHLQ  $0x02, R8
@@ -3457,109 +3457,109 @@ TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	KMOVW R9, K1
 	MOVQ  48(AX), R9
 
-blocks244:
+blocks236:
 	MOVQ CX, R10
 	MOVQ DX, R11
 	MOVQ 32(AX), R12
 
-row245:
+row237:
 	XORQ R13, R13
 	CMPQ R13, R8
-	JGE  rest248
+	JGE  rest240
 
-block247:
+block239:
 	VMOVUPS (R11)(R13*1), Z0
 	VMOVUPS Z0, (R10)(R13*1)
 	ADDQ    $0x00000040, R13
 	CMPQ    R13, R8
-	JLT     block247
+	JLT     block239
 
-rest248:
+rest240:
 	TESTQ     BX, BX
-	JEQ       done246
+	JEQ       done238
 	VMOVUPS.Z (R11)(R13*1), K1, Z0
 	VMOVUPS   Z0, K1, (R10)(R13*1)
 
-done246:
+done238:
 	ADDQ SI, R10
 	ADDQ DI, R11
 	DECQ R12
-	JNE  row245
+	JNE  row237
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R9
-	JNE  blocks244
-	JMP  end241
+	JNE  blocks236
+	JMP  end233
 
-full243:
+full235:
 	MOVQ 48(AX), BX
 
-blocks249:
+blocks241:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row250:
+row242:
 	VMOVUPS (R9), Z0
 	VMOVUPS Z0, (R8)
 	ADDQ    SI, R8
 	ADDQ    DI, R9
 	DECQ    R10
-	JNE     row250
+	JNE     row242
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
 	DECQ    BX
-	JNE     blocks249
-	JMP     end241
+	JNE     blocks241
+	JMP     end233
 
-narrow242:
+narrow234:
 	MOVQ  $0x00000001, R8
 	SHLXQ BX, R8, R8
 	DECQ  R8
 	KMOVW R8, K1
 	CMPQ  BX, $0x08
-	JLE   half251
+	JLE   half243
 	MOVQ  48(AX), BX
 
-blocks252:
+blocks244:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row253:
+row245:
 	VMOVUPS.Z (R9), K1, Z0
 	VMOVUPS   Z0, K1, (R8)
 	ADDQ      SI, R8
 	ADDQ      DI, R9
 	DECQ      R10
-	JNE       row253
+	JNE       row245
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks252
-	JMP       end241
+	JNE       blocks244
+	JMP       end233
 
-half251:
+half243:
 	MOVQ 48(AX), BX
 
-blocks254:
+blocks246:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row255:
+row247:
 	VMOVUPS.Z (R9), K1, Y0
 	VMOVUPS   Y0, K1, (R8)
 	ADDQ      SI, R8
 	ADDQ      DI, R9
 	DECQ      R10
-	JNE       row255
+	JNE       row247
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks254
+	JNE       blocks246
 
-end241:
+end233:
 	VZEROUPPER
 	RET
 
@@ -3568,7 +3568,7 @@ end241:
 TEXT ·fold512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end256
+	JLE          end248
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         88(AX), BX
@@ -3592,75 +3592,75 @@ TEXT ·fold512(SB), NOSPLIT, $0-8
 	KMOVW        R8, K1
 	XORQ         R8, R8
 	CMPQ         R8, DI
-	JGE          rest259
+	JGE          rest251
 
-block258:
+block250:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R10
 	LEAQ   (DX)(R8*1), R9
 	CMPQ   32(AX), $0x00
-	JLE    out260
+	JLE    out252
 	CMPQ   48(AX), $0x00
-	JLE    out260
+	JLE    out252
 
-row261:
+row253:
 	MOVQ    R9, R11
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R12
 
-window262:
+window254:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (R11), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, R11
 	DECQ      R12
-	JNE       window262
+	JNE       window254
 	ADDQ      64(AX), R9
 	DECQ      R10
-	JNE       row261
+	JNE       row253
 
-out260:
+out252:
 	VMOVUPS     Z3, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 	ADDQ        $0x00000040, R8
 	CMPQ        R8, DI
-	JLT         block258
+	JLT         block250
 
-rest259:
+rest251:
 	TESTQ  SI, SI
-	JEQ    done257
+	JEQ    done249
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), SI
 	LEAQ   (DX)(R8*1), DX
 	CMPQ   32(AX), $0x00
-	JLE    out263
+	JLE    out255
 	CMPQ   48(AX), $0x00
-	JLE    out263
+	JLE    out255
 
-row264:
+row256:
 	MOVQ    DX, DI
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R9
 
-window265:
+window257:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (DI), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, DI
 	DECQ      R9
-	JNE       window265
+	JNE       window257
 	ADDQ      64(AX), DX
 	DECQ      SI
-	JNE       row264
+	JNE       row256
 
-out263:
+out255:
 	VMOVUPS     Z3, K1, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 
-done257:
-end256:
+done249:
+end248:
 	VZEROUPPER
 	RET
 
@@ -3693,9 +3693,9 @@ GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
 TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end266
+	JLE     end258
 	CMPQ    40(AX), $0x00
-	JLE     end266
+	JLE     end258
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -3729,14 +3729,14 @@ TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row267:
+row259:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest270
+	JGE  rest262
 
-block269:
+block261:
 	VMOVUPS   (CX)(R10*2), Z0
 	VMOVUPS   64(CX)(R10*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3759,11 +3759,11 @@ block269:
 	VMOVUPS   Z0, (BX)(R10*1)
 	ADDQ      $0x00000040, R10
 	CMPQ      R10, SI
-	JLT       block269
+	JLT       block261
 
-rest270:
+rest262:
 	TESTQ     DI, DI
-	JEQ       done268
+	JEQ       done260
 	VMOVUPS.Z (CX)(R10*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R10*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3785,13 +3785,13 @@ rest270:
 	VPERMPD   Z8, Z0, Z0
 	VMOVUPS   Z0, K1, (BX)(R10*1)
 
-done268:
+done260:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row267
+	JNE  row259
 
-end266:
+end258:
 	VZEROUPPER
 	RET
 
@@ -3818,9 +3818,9 @@ GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
 TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end271
+	JLE     end263
 	CMPQ    40(AX), $0x00
-	JLE     end271
+	JLE     end263
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -3857,14 +3857,14 @@ TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	ADDQ    R10, R10
 	MOVQ    32(AX), R11
 
-row272:
+row264:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R12, R12
 	CMPQ R12, DI
-	JGE  rest275
+	JGE  rest267
 
-block274:
+block266:
 	VMOVUPS   (CX)(R12*2), Z0
 	VMOVUPS   64(CX)(R12*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3903,11 +3903,11 @@ block274:
 	VMOVUPS   Z0, 64(R13)(R12*2)
 	ADDQ      $0x00000040, R12
 	CMPQ      R12, DI
-	JLT       block274
+	JLT       block266
 
-rest275:
+rest267:
 	TESTQ     R8, R8
-	JEQ       done273
+	JEQ       done265
 	VMOVUPS.Z (CX)(R12*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3945,14 +3945,14 @@ rest275:
 	VMOVUPS   Z2, K2, (DX)(R12*2)
 	VMOVUPS   Z0, K3, 64(DX)(R12*2)
 
-done273:
+done265:
 	ADDQ R9, BX
 	ADDQ 72(AX), SI
 	ADDQ R10, CX
 	DECQ R11
-	JNE  row272
+	JNE  row264
 
-end271:
+end263:
 	VZEROUPPER
 	RET
 
@@ -3979,7 +3979,7 @@ GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ    args+0(FP), AX
 	CMPQ    40(AX), $0x00
-	JLE     end276
+	JLE     end268
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), AX
@@ -3987,9 +3987,9 @@ TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ    $0x0000aaaa, BX
 	KMOVW   BX, K1
 
-loop277:
+loop269:
 	CMPQ         AX, $0x40
-	JLT          part278
+	JLT          part270
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4151,11 +4151,11 @@ loop277:
 	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop277
+	JMP          loop269
 
-part278:
+part270:
 	TESTQ        AX, AX
-	JEQ          end276
+	JEQ          end268
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4326,23 +4326,23 @@ part278:
 	KMOVW        SI, K1
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest281
+	JGE          rest273
 
-block280:
+block272:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS Z0, (CX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, BX
-	JLT     block280
+	JLT     block272
 
-rest281:
+rest273:
 	TESTQ     AX, AX
-	JEQ       done279
+	JEQ       done271
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(SI*1)
 
-done279:
-end276:
+done271:
+end268:
 	VZEROUPPER
 	RET
 
@@ -4388,11 +4388,11 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile283:
+tile275:
 	CMPQ    SI, $0x00000080
-	JLT     next284
+	JLT     next276
 	TESTQ   BX, BX
-	JEQ     zeros286
+	JEQ     zeros278
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
@@ -4402,9 +4402,9 @@ tile283:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready287
+	JMP     ready279
 
-zeros286:
+zeros278:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4414,14 +4414,14 @@ zeros286:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready287:
+ready279:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed289
+	JLE   summed281
 
-k288:
+k280:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4434,9 +4434,9 @@ k288:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k288
+	JNE          k280
 
-summed289:
+summed281:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4449,86 +4449,86 @@ summed289:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same285
+	JEQ     same277
 	ADDQ    $0x00000200, BX
 
-same285:
+same277:
 	SUBQ $0x00000080, SI
-	JMP  tile283
+	JMP  tile275
 
-next284:
-tile290:
+next276:
+tile282:
 	CMPQ    SI, $0x00000020
-	JLT     next291
+	JLT     next283
 	TESTQ   BX, BX
-	JEQ     zeros293
+	JEQ     zeros285
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready294
+	JMP     ready286
 
-zeros293:
+zeros285:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready294:
+ready286:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed296
+	JLE   summed288
 
-k295:
+k287:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k295
+	JNE          k287
 
-summed296:
+summed288:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same292
+	JEQ     same284
 	ADDQ    $0x00000080, BX
 
-same292:
+same284:
 	SUBQ $0x00000020, SI
-	JMP  tile290
+	JMP  tile282
 
-next291:
+next283:
 	TESTQ     SI, SI
-	JLE       end282
+	JLE       end274
 	CMPQ      SI, $0x10
-	JEQ       one297
-	JLT       part298
+	JEQ       one289
+	JLT       part290
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros299
+	JEQ       zeros291
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready300
+	JMP       ready292
 
-zeros299:
+zeros291:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready300:
+ready292:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed302
+	JLE   summed294
 
-k301:
+k293:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (BX), Z4
@@ -4537,74 +4537,74 @@ k301:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k301
+	JNE          k293
 
-summed302:
+summed294:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end282
+	JMP     end274
 
-one297:
+one289:
 	TESTQ   BX, BX
-	JEQ     zeros303
+	JEQ     zeros295
 	VMOVUPS (BX), Z0
-	JMP     ready304
+	JMP     ready296
 
-zeros303:
+zeros295:
 	VPXORD Z0, Z0, Z0
 
-ready304:
+ready296:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed306
+	JLE   summed298
 
-k305:
+k297:
 	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         AX
-	JNE          k305
+	JNE          k297
 
-summed306:
+summed298:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end282
+	JMP     end274
 
-part298:
+part290:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros307
+	JEQ       zeros299
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready308
+	JMP       ready300
 
-zeros307:
+zeros299:
 	VPXORD Z0, Z0, Z0
 
-ready308:
+ready300:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), AX
 	TESTQ AX, AX
-	JLE   summed310
+	JLE   summed302
 
-k309:
+k301:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
 	DECQ             AX
-	JNE              k309
+	JNE              k301
 
-summed310:
+summed302:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end282:
+end274:
 	VZEROUPPER
 	RET
 
@@ -4620,11 +4620,11 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile312:
+tile304:
 	CMPQ    SI, $0x00000080
-	JLT     next313
+	JLT     next305
 	TESTQ   BX, BX
-	JEQ     zeros315
+	JEQ     zeros307
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4643,9 +4643,9 @@ tile312:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready316
+	JMP     ready308
 
-zeros315:
+zeros307:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4663,14 +4663,14 @@ zeros315:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready316:
+ready308:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed318
+	JLE   summed310
 
-k317:
+k309:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4700,9 +4700,9 @@ k317:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k317
+	JNE          k309
 
-summed318:
+summed310:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4724,41 +4724,41 @@ summed318:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same314
+	JEQ     same306
 	ADDQ    $0x00000200, BX
 
-same314:
+same306:
 	SUBQ $0x00000080, SI
-	JMP  tile312
+	JMP  tile304
 
-next313:
-tile319:
+next305:
+tile311:
 	CMPQ    SI, $0x00000020
-	JLT     next320
+	JLT     next312
 	TESTQ   BX, BX
-	JEQ     zeros322
+	JEQ     zeros314
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready323
+	JMP     ready315
 
-zeros322:
+zeros314:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready323:
+ready315:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed325
+	JLE   summed317
 
-k324:
+k316:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -4770,9 +4770,9 @@ k324:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k324
+	JNE          k316
 
-summed325:
+summed317:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4782,46 +4782,46 @@ summed325:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same321
+	JEQ     same313
 	ADDQ    $0x00000080, BX
 
-same321:
+same313:
 	SUBQ $0x00000020, SI
-	JMP  tile319
+	JMP  tile311
 
-next320:
+next312:
 	TESTQ     SI, SI
-	JLE       end311
+	JLE       end303
 	CMPQ      SI, $0x10
-	JEQ       one326
-	JLT       part327
+	JEQ       one318
+	JLT       part319
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros328
+	JEQ       zeros320
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready329
+	JMP       ready321
 
-zeros328:
+zeros320:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready329:
+ready321:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed331
+	JLE   summed323
 
-k330:
+k322:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -4833,86 +4833,86 @@ k330:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k330
+	JNE          k322
 
-summed331:
+summed323:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end311
+	JMP     end303
 
-one326:
+one318:
 	TESTQ   BX, BX
-	JEQ     zeros332
+	JEQ     zeros324
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready333
+	JMP     ready325
 
-zeros332:
+zeros324:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready333:
+ready325:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed335
+	JLE   summed327
 
-k334:
+k326:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k334
+	JNE              k326
 
-summed335:
+summed327:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end311
+	JMP     end303
 
-part327:
+part319:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros336
+	JEQ       zeros328
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready337
+	JMP       ready329
 
-zeros336:
+zeros328:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready337:
+ready329:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed339
+	JLE   summed331
 
-k338:
+k330:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k338
+	JNE              k330
 
-summed339:
+summed331:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end311:
+end303:
 	VZEROUPPER
 	RET
 
@@ -4928,11 +4928,11 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile341:
+tile333:
 	CMPQ    SI, $0x00000060
-	JLT     next342
+	JLT     next334
 	TESTQ   BX, BX
-	JEQ     zeros344
+	JEQ     zeros336
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4954,9 +4954,9 @@ tile341:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready345
+	JMP     ready337
 
-zeros344:
+zeros336:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4976,14 +4976,14 @@ zeros344:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready345:
+ready337:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed347
+	JLE   summed339
 
-k346:
+k338:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5014,9 +5014,9 @@ k346:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k346
+	JNE          k338
 
-summed347:
+summed339:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5041,19 +5041,19 @@ summed347:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same343
+	JEQ     same335
 	ADDQ    $0x00000180, BX
 
-same343:
+same335:
 	SUBQ $0x00000060, SI
-	JMP  tile341
+	JMP  tile333
 
-next342:
-tile348:
+next334:
+tile340:
 	CMPQ    SI, $0x00000020
-	JLT     next349
+	JLT     next341
 	TESTQ   BX, BX
-	JEQ     zeros351
+	JEQ     zeros343
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -5063,9 +5063,9 @@ tile348:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready352
+	JMP     ready344
 
-zeros351:
+zeros343:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5073,14 +5073,14 @@ zeros351:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready352:
+ready344:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed354
+	JLE   summed346
 
-k353:
+k345:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -5095,9 +5095,9 @@ k353:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k353
+	JNE          k345
 
-summed354:
+summed346:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5110,26 +5110,26 @@ summed354:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same350
+	JEQ     same342
 	ADDQ    $0x00000080, BX
 
-same350:
+same342:
 	SUBQ $0x00000020, SI
-	JMP  tile348
+	JMP  tile340
 
-next349:
+next341:
 	TESTQ     SI, SI
-	JLE       end340
+	JLE       end332
 	CMPQ      SI, $0x10
-	JEQ       one355
-	JLT       part356
+	JEQ       one347
+	JLT       part348
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros357
+	JEQ       zeros349
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5138,9 +5138,9 @@ next349:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready358
+	JMP       ready350
 
-zeros357:
+zeros349:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5148,13 +5148,13 @@ zeros357:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready358:
+ready350:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed360
+	JLE   summed352
 
-k359:
+k351:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -5169,9 +5169,9 @@ k359:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k359
+	JNE          k351
 
-summed360:
+summed352:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5180,30 +5180,30 @@ summed360:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end340
+	JMP     end332
 
-one355:
+one347:
 	TESTQ   BX, BX
-	JEQ     zeros361
+	JEQ     zeros353
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready362
+	JMP     ready354
 
-zeros361:
+zeros353:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready362:
+ready354:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed364
+	JLE   summed356
 
-k363:
+k355:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5211,42 +5211,42 @@ k363:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k363
+	JNE              k355
 
-summed364:
+summed356:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end340
+	JMP     end332
 
-part356:
+part348:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros365
+	JEQ       zeros357
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready366
+	JMP       ready358
 
-zeros365:
+zeros357:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready366:
+ready358:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed368
+	JLE   summed360
 
-k367:
+k359:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5254,16 +5254,16 @@ k367:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k367
+	JNE              k359
 
-summed368:
+summed360:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end340:
+end332:
 	VZEROUPPER
 	RET
 
@@ -5280,11 +5280,11 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile370:
+tile362:
 	CMPQ    SI, $0x00000040
-	JLT     next371
+	JLT     next363
 	TESTQ   BX, BX
-	JEQ     zeros373
+	JEQ     zeros365
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5305,9 +5305,9 @@ tile370:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready374
+	JMP     ready366
 
-zeros373:
+zeros365:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5325,14 +5325,14 @@ zeros373:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready374:
+ready366:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed376
+	JLE   summed368
 
-k375:
+k367:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -5360,9 +5360,9 @@ k375:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k375
+	JNE          k367
 
-summed376:
+summed368:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5386,19 +5386,19 @@ summed376:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same372
+	JEQ     same364
 	ADDQ    $0x00000100, BX
 
-same372:
+same364:
 	SUBQ $0x00000040, SI
-	JMP  tile370
+	JMP  tile362
 
-next371:
-tile377:
+next363:
+tile369:
 	CMPQ    SI, $0x00000020
-	JLT     next378
+	JLT     next370
 	TESTQ   BX, BX
-	JEQ     zeros380
+	JEQ     zeros372
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5411,9 +5411,9 @@ tile377:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready381
+	JMP     ready373
 
-zeros380:
+zeros372:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5423,14 +5423,14 @@ zeros380:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready381:
+ready373:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed383
+	JLE   summed375
 
-k382:
+k374:
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -5448,9 +5448,9 @@ k382:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k382
+	JNE          k374
 
-summed383:
+summed375:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5466,26 +5466,26 @@ summed383:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same379
+	JEQ     same371
 	ADDQ    $0x00000080, BX
 
-same379:
+same371:
 	SUBQ $0x00000020, SI
-	JMP  tile377
+	JMP  tile369
 
-next378:
+next370:
 	TESTQ     SI, SI
-	JLE       end369
+	JLE       end361
 	CMPQ      SI, $0x10
-	JEQ       one384
-	JLT       part385
+	JEQ       one376
+	JLT       part377
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros386
+	JEQ       zeros378
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5497,9 +5497,9 @@ next378:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready387
+	JMP       ready379
 
-zeros386:
+zeros378:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5509,13 +5509,13 @@ zeros386:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready387:
+ready379:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed389
+	JLE   summed381
 
-k388:
+k380:
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -5533,9 +5533,9 @@ k388:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k388
+	JNE          k380
 
-summed389:
+summed381:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5547,11 +5547,11 @@ summed389:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end369
+	JMP     end361
 
-one384:
+one376:
 	TESTQ   BX, BX
-	JEQ     zeros390
+	JEQ     zeros382
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5559,21 +5559,21 @@ one384:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready391
+	JMP     ready383
 
-zeros390:
+zeros382:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready391:
+ready383:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed393
+	JLE   summed385
 
-k392:
+k384:
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5582,9 +5582,9 @@ k392:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k392
+	JNE              k384
 
-summed393:
+summed385:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5592,15 +5592,15 @@ summed393:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end369
+	JMP     end361
 
-part385:
+part377:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros394
+	JEQ       zeros386
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5608,21 +5608,21 @@ part385:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready395
+	JMP       ready387
 
-zeros394:
+zeros386:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready395:
+ready387:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed397
+	JLE   summed389
 
-k396:
+k388:
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5631,9 +5631,9 @@ k396:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k396
+	JNE              k388
 
-summed397:
+summed389:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5642,7 +5642,7 @@ summed397:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end369:
+end361:
 	VZEROUPPER
 	RET
 
@@ -5659,11 +5659,11 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile399:
+tile391:
 	CMPQ    SI, $0x00000040
-	JLT     next400
+	JLT     next392
 	TESTQ   BX, BX
-	JEQ     zeros402
+	JEQ     zeros394
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5689,9 +5689,9 @@ tile399:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready403
+	JMP     ready395
 
-zeros402:
+zeros394:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5713,14 +5713,14 @@ zeros402:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready403:
+ready395:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed405
+	JLE   summed397
 
-k404:
+k396:
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -5753,9 +5753,9 @@ k404:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k404
+	JNE          k396
 
-summed405:
+summed397:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5784,19 +5784,19 @@ summed405:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same401
+	JEQ     same393
 	ADDQ    $0x00000100, BX
 
-same401:
+same393:
 	SUBQ $0x00000040, SI
-	JMP  tile399
+	JMP  tile391
 
-next400:
-tile406:
+next392:
+tile398:
 	CMPQ    SI, $0x00000020
-	JLT     next407
+	JLT     next399
 	TESTQ   BX, BX
-	JEQ     zeros409
+	JEQ     zeros401
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5812,9 +5812,9 @@ tile406:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready410
+	JMP     ready402
 
-zeros409:
+zeros401:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5826,14 +5826,14 @@ zeros409:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready410:
+ready402:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed412
+	JLE   summed404
 
-k411:
+k403:
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -5854,9 +5854,9 @@ k411:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k411
+	JNE          k403
 
-summed412:
+summed404:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5875,26 +5875,26 @@ summed412:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same408
+	JEQ     same400
 	ADDQ    $0x00000080, BX
 
-same408:
+same400:
 	SUBQ $0x00000020, SI
-	JMP  tile406
+	JMP  tile398
 
-next407:
+next399:
 	TESTQ     SI, SI
-	JLE       end398
+	JLE       end390
 	CMPQ      SI, $0x10
-	JEQ       one413
-	JLT       part414
+	JEQ       one405
+	JLT       part406
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros415
+	JEQ       zeros407
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5909,9 +5909,9 @@ next407:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready416
+	JMP       ready408
 
-zeros415:
+zeros407:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5923,13 +5923,13 @@ zeros415:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready416:
+ready408:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed418
+	JLE   summed410
 
-k417:
+k409:
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -5950,9 +5950,9 @@ k417:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k417
+	JNE          k409
 
-summed418:
+summed410:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5967,11 +5967,11 @@ summed418:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end398
+	JMP     end390
 
-one413:
+one405:
 	TESTQ   BX, BX
-	JEQ     zeros419
+	JEQ     zeros411
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5981,22 +5981,22 @@ one413:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready420
+	JMP     ready412
 
-zeros419:
+zeros411:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready420:
+ready412:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed422
+	JLE   summed414
 
-k421:
+k413:
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6006,9 +6006,9 @@ k421:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k421
+	JNE              k413
 
-summed422:
+summed414:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6018,15 +6018,15 @@ summed422:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end398
+	JMP     end390
 
-part414:
+part406:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros423
+	JEQ       zeros415
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6036,22 +6036,22 @@ part414:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready424
+	JMP       ready416
 
-zeros423:
+zeros415:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready424:
+ready416:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed426
+	JLE   summed418
 
-k425:
+k417:
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6061,9 +6061,9 @@ k425:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k425
+	JNE              k417
 
-summed426:
+summed418:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6074,7 +6074,7 @@ summed426:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end398:
+end390:
 	VZEROUPPER
 	RET
 
@@ -6092,11 +6092,11 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile428:
+tile420:
 	CMPQ    SI, $0x00000040
-	JLT     next429
+	JLT     next421
 	TESTQ   BX, BX
-	JEQ     zeros431
+	JEQ     zeros423
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6127,9 +6127,9 @@ tile428:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready432
+	JMP     ready424
 
-zeros431:
+zeros423:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6155,14 +6155,14 @@ zeros431:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready432:
+ready424:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed434
+	JLE   summed426
 
-k433:
+k425:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -6200,9 +6200,9 @@ k433:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k433
+	JNE          k425
 
-summed434:
+summed426:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6236,19 +6236,19 @@ summed434:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same430
+	JEQ     same422
 	ADDQ    $0x00000100, BX
 
-same430:
+same422:
 	SUBQ $0x00000040, SI
-	JMP  tile428
+	JMP  tile420
 
-next429:
-tile435:
+next421:
+tile427:
 	CMPQ    SI, $0x00000020
-	JLT     next436
+	JLT     next428
 	TESTQ   BX, BX
-	JEQ     zeros438
+	JEQ     zeros430
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6267,9 +6267,9 @@ tile435:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready439
+	JMP     ready431
 
-zeros438:
+zeros430:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6283,14 +6283,14 @@ zeros438:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready439:
+ready431:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed441
+	JLE   summed433
 
-k440:
+k432:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -6314,9 +6314,9 @@ k440:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k440
+	JNE          k432
 
-summed441:
+summed433:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6338,26 +6338,26 @@ summed441:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same437
+	JEQ     same429
 	ADDQ    $0x00000080, BX
 
-same437:
+same429:
 	SUBQ $0x00000020, SI
-	JMP  tile435
+	JMP  tile427
 
-next436:
+next428:
 	TESTQ     SI, SI
-	JLE       end427
+	JLE       end419
 	CMPQ      SI, $0x10
-	JEQ       one442
-	JLT       part443
+	JEQ       one434
+	JLT       part435
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros444
+	JEQ       zeros436
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6375,9 +6375,9 @@ next436:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready445
+	JMP       ready437
 
-zeros444:
+zeros436:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6391,13 +6391,13 @@ zeros444:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready445:
+ready437:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed447
+	JLE   summed439
 
-k446:
+k438:
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -6421,9 +6421,9 @@ k446:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k446
+	JNE          k438
 
-summed447:
+summed439:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6441,11 +6441,11 @@ summed447:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end427
+	JMP     end419
 
-one442:
+one434:
 	TESTQ   BX, BX
-	JEQ     zeros448
+	JEQ     zeros440
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6457,9 +6457,9 @@ one442:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready449
+	JMP     ready441
 
-zeros448:
+zeros440:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6467,13 +6467,13 @@ zeros448:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready449:
+ready441:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed451
+	JLE   summed443
 
-k450:
+k442:
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6484,9 +6484,9 @@ k450:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k450
+	JNE              k442
 
-summed451:
+summed443:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6498,15 +6498,15 @@ summed451:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end427
+	JMP     end419
 
-part443:
+part435:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros452
+	JEQ       zeros444
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6518,9 +6518,9 @@ part443:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready453
+	JMP       ready445
 
-zeros452:
+zeros444:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6528,13 +6528,13 @@ zeros452:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready453:
+ready445:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed455
+	JLE   summed447
 
-k454:
+k446:
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6545,9 +6545,9 @@ k454:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k454
+	JNE              k446
 
-summed455:
+summed447:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6560,7 +6560,7 @@ summed455:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end427:
+end419:
 	VZEROUPPER
 	RET
 
@@ -6578,11 +6578,11 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile457:
+tile449:
 	CMPQ    SI, $0x00000020
-	JLT     next458
+	JLT     next450
 	TESTQ   BX, BX
-	JEQ     zeros460
+	JEQ     zeros452
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6604,9 +6604,9 @@ tile457:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready461
+	JMP     ready453
 
-zeros460:
+zeros452:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6622,14 +6622,14 @@ zeros460:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready461:
+ready453:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed463
+	JLE   summed455
 
-k462:
+k454:
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -6656,9 +6656,9 @@ k462:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k462
+	JNE          k454
 
-summed463:
+summed455:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6683,26 +6683,26 @@ summed463:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same459
+	JEQ     same451
 	ADDQ    $0x00000080, BX
 
-same459:
+same451:
 	SUBQ $0x00000020, SI
-	JMP  tile457
+	JMP  tile449
 
-next458:
+next450:
 	TESTQ     SI, SI
-	JLE       end456
+	JLE       end448
 	CMPQ      SI, $0x10
-	JEQ       one464
-	JLT       part465
+	JEQ       one456
+	JLT       part457
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros466
+	JEQ       zeros458
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6723,9 +6723,9 @@ next458:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready467
+	JMP       ready459
 
-zeros466:
+zeros458:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6741,13 +6741,13 @@ zeros466:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready467:
+ready459:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed469
+	JLE   summed461
 
-k468:
+k460:
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -6774,9 +6774,9 @@ k468:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k468
+	JNE          k460
 
-summed469:
+summed461:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6797,11 +6797,11 @@ summed469:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end456
+	JMP     end448
 
-one464:
+one456:
 	TESTQ   BX, BX
-	JEQ     zeros470
+	JEQ     zeros462
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6815,9 +6815,9 @@ one464:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready471
+	JMP     ready463
 
-zeros470:
+zeros462:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6826,13 +6826,13 @@ zeros470:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready471:
+ready463:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed473
+	JLE   summed465
 
-k472:
+k464:
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6844,9 +6844,9 @@ k472:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k472
+	JNE              k464
 
-summed473:
+summed465:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6860,15 +6860,15 @@ summed473:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end456
+	JMP     end448
 
-part465:
+part457:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros474
+	JEQ       zeros466
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6882,9 +6882,9 @@ part465:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready475
+	JMP       ready467
 
-zeros474:
+zeros466:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6893,13 +6893,13 @@ zeros474:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready475:
+ready467:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed477
+	JLE   summed469
 
-k476:
+k468:
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6911,9 +6911,9 @@ k476:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k476
+	JNE              k468
 
-summed477:
+summed469:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6928,7 +6928,7 @@ summed477:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end456:
+end448:
 	VZEROUPPER
 	RET
 
@@ -6946,11 +6946,11 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile479:
+tile471:
 	CMPQ    SI, $0x00000020
-	JLT     next480
+	JLT     next472
 	TESTQ   BX, BX
-	JEQ     zeros482
+	JEQ     zeros474
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6975,9 +6975,9 @@ tile479:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready483
+	JMP     ready475
 
-zeros482:
+zeros474:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6995,16 +6995,16 @@ zeros482:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready483:
+ready475:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed485
+	JLE   summed477
 
-k484:
+k476:
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -7035,9 +7035,9 @@ k484:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k484
+	JNE          k476
 
-summed485:
+summed477:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7065,26 +7065,26 @@ summed485:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same481
+	JEQ     same473
 	ADDQ    $0x00000080, BX
 
-same481:
+same473:
 	SUBQ $0x00000020, SI
-	JMP  tile479
+	JMP  tile471
 
-next480:
+next472:
 	TESTQ     SI, SI
-	JLE       end478
+	JLE       end470
 	CMPQ      SI, $0x10
-	JEQ       one486
-	JLT       part487
+	JEQ       one478
+	JLT       part479
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros488
+	JEQ       zeros480
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7108,9 +7108,9 @@ next480:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready489
+	JMP       ready481
 
-zeros488:
+zeros480:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7128,15 +7128,15 @@ zeros488:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready489:
+ready481:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed491
+	JLE   summed483
 
-k490:
+k482:
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -7167,9 +7167,9 @@ k490:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k490
+	JNE          k482
 
-summed491:
+summed483:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7193,11 +7193,11 @@ summed491:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end478
+	JMP     end470
 
-one486:
+one478:
 	TESTQ   BX, BX
-	JEQ     zeros492
+	JEQ     zeros484
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7213,9 +7213,9 @@ one486:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready493
+	JMP     ready485
 
-zeros492:
+zeros484:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7225,15 +7225,15 @@ zeros492:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready493:
+ready485:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed495
+	JLE   summed487
 
-k494:
+k486:
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -7247,9 +7247,9 @@ k494:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k494
+	JNE              k486
 
-summed495:
+summed487:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7265,15 +7265,15 @@ summed495:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end478
+	JMP     end470
 
-part487:
+part479:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros496
+	JEQ       zeros488
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7289,9 +7289,9 @@ part487:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready497
+	JMP       ready489
 
-zeros496:
+zeros488:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7301,15 +7301,15 @@ zeros496:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready497:
+ready489:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed499
+	JLE   summed491
 
-k498:
+k490:
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -7323,9 +7323,9 @@ k498:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k498
+	JNE              k490
 
-summed499:
+summed491:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7342,7 +7342,7 @@ summed499:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end478:
+end470:
 	VZEROUPPER
 	RET
 
@@ -7360,11 +7360,11 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile501:
+tile493:
 	CMPQ    SI, $0x00000020
-	JLT     next502
+	JLT     next494
 	TESTQ   BX, BX
-	JEQ     zeros504
+	JEQ     zeros496
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7392,9 +7392,9 @@ tile501:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready505
+	JMP     ready497
 
-zeros504:
+zeros496:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7414,16 +7414,16 @@ zeros504:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready505:
+ready497:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed507
+	JLE   summed499
 
-k506:
+k498:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -7457,9 +7457,9 @@ k506:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k506
+	JNE          k498
 
-summed507:
+summed499:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7490,26 +7490,26 @@ summed507:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same503
+	JEQ     same495
 	ADDQ    $0x00000080, BX
 
-same503:
+same495:
 	SUBQ $0x00000020, SI
-	JMP  tile501
+	JMP  tile493
 
-next502:
+next494:
 	TESTQ     SI, SI
-	JLE       end500
+	JLE       end492
 	CMPQ      SI, $0x10
-	JEQ       one508
-	JLT       part509
+	JEQ       one500
+	JLT       part501
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros510
+	JEQ       zeros502
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7536,9 +7536,9 @@ next502:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready511
+	JMP       ready503
 
-zeros510:
+zeros502:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7558,15 +7558,15 @@ zeros510:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready511:
+ready503:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed513
+	JLE   summed505
 
-k512:
+k504:
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -7600,9 +7600,9 @@ k512:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k512
+	JNE          k504
 
-summed513:
+summed505:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7629,11 +7629,11 @@ summed513:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end500
+	JMP     end492
 
-one508:
+one500:
 	TESTQ   BX, BX
-	JEQ     zeros514
+	JEQ     zeros506
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7651,9 +7651,9 @@ one508:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready515
+	JMP     ready507
 
-zeros514:
+zeros506:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7664,15 +7664,15 @@ zeros514:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready515:
+ready507:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed517
+	JLE   summed509
 
-k516:
+k508:
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7687,9 +7687,9 @@ k516:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k516
+	JNE              k508
 
-summed517:
+summed509:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7707,15 +7707,15 @@ summed517:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end500
+	JMP     end492
 
-part509:
+part501:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros518
+	JEQ       zeros510
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7733,9 +7733,9 @@ part509:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready519
+	JMP       ready511
 
-zeros518:
+zeros510:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7746,15 +7746,15 @@ zeros518:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready519:
+ready511:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed521
+	JLE   summed513
 
-k520:
+k512:
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7769,9 +7769,9 @@ k520:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k520
+	JNE              k512
 
-summed521:
+summed513:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7790,7 +7790,7 @@ summed521:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end500:
+end492:
 	VZEROUPPER
 	RET
 
@@ -7808,11 +7808,11 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile523:
+tile515:
 	CMPQ    SI, $0x00000020
-	JLT     next524
+	JLT     next516
 	TESTQ   BX, BX
-	JEQ     zeros526
+	JEQ     zeros518
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7843,9 +7843,9 @@ tile523:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready527
+	JMP     ready519
 
-zeros526:
+zeros518:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7867,16 +7867,16 @@ zeros526:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready527:
+ready519:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed529
+	JLE   summed521
 
-k528:
+k520:
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -7913,9 +7913,9 @@ k528:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k528
+	JNE          k520
 
-summed529:
+summed521:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7949,26 +7949,26 @@ summed529:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same525
+	JEQ     same517
 	ADDQ    $0x00000080, BX
 
-same525:
+same517:
 	SUBQ $0x00000020, SI
-	JMP  tile523
+	JMP  tile515
 
-next524:
+next516:
 	TESTQ     SI, SI
-	JLE       end522
+	JLE       end514
 	CMPQ      SI, $0x10
-	JEQ       one530
-	JLT       part531
+	JEQ       one522
+	JLT       part523
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros532
+	JEQ       zeros524
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7998,9 +7998,9 @@ next524:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready533
+	JMP       ready525
 
-zeros532:
+zeros524:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8022,15 +8022,15 @@ zeros532:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready533:
+ready525:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed535
+	JLE   summed527
 
-k534:
+k526:
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -8067,9 +8067,9 @@ k534:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k534
+	JNE          k526
 
-summed535:
+summed527:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8099,11 +8099,11 @@ summed535:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end522
+	JMP     end514
 
-one530:
+one522:
 	TESTQ   BX, BX
-	JEQ     zeros536
+	JEQ     zeros528
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8123,9 +8123,9 @@ one530:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready537
+	JMP     ready529
 
-zeros536:
+zeros528:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8137,15 +8137,15 @@ zeros536:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready537:
+ready529:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed539
+	JLE   summed531
 
-k538:
+k530:
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -8161,9 +8161,9 @@ k538:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k538
+	JNE              k530
 
-summed539:
+summed531:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8183,15 +8183,15 @@ summed539:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end522
+	JMP     end514
 
-part531:
+part523:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros540
+	JEQ       zeros532
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8211,9 +8211,9 @@ part531:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready541
+	JMP       ready533
 
-zeros540:
+zeros532:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8225,15 +8225,15 @@ zeros540:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready541:
+ready533:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed543
+	JLE   summed535
 
-k542:
+k534:
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -8249,9 +8249,9 @@ k542:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k542
+	JNE              k534
 
-summed543:
+summed535:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8272,7 +8272,7 @@ summed543:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end522:
+end514:
 	VZEROUPPER
 	RET
 
@@ -8290,11 +8290,11 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile545:
+tile537:
 	CMPQ    SI, $0x00000020
-	JLT     next546
+	JLT     next538
 	TESTQ   BX, BX
-	JEQ     zeros548
+	JEQ     zeros540
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8328,9 +8328,9 @@ tile545:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready549
+	JMP     ready541
 
-zeros548:
+zeros540:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8354,16 +8354,16 @@ zeros548:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready549:
+ready541:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed551
+	JLE   summed543
 
-k550:
+k542:
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -8403,9 +8403,9 @@ k550:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k550
+	JNE          k542
 
-summed551:
+summed543:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8442,26 +8442,26 @@ summed551:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same547
+	JEQ     same539
 	ADDQ    $0x00000080, BX
 
-same547:
+same539:
 	SUBQ $0x00000020, SI
-	JMP  tile545
+	JMP  tile537
 
-next546:
+next538:
 	TESTQ     SI, SI
-	JLE       end544
+	JLE       end536
 	CMPQ      SI, $0x10
-	JEQ       one552
-	JLT       part553
+	JEQ       one544
+	JLT       part545
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros554
+	JEQ       zeros546
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8494,9 +8494,9 @@ next546:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready555
+	JMP       ready547
 
-zeros554:
+zeros546:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8520,15 +8520,15 @@ zeros554:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready555:
+ready547:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed557
+	JLE   summed549
 
-k556:
+k548:
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -8568,9 +8568,9 @@ k556:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k556
+	JNE          k548
 
-summed557:
+summed549:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8603,11 +8603,11 @@ summed557:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end544
+	JMP     end536
 
-one552:
+one544:
 	TESTQ   BX, BX
-	JEQ     zeros558
+	JEQ     zeros550
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8629,9 +8629,9 @@ one552:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready559
+	JMP     ready551
 
-zeros558:
+zeros550:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8644,15 +8644,15 @@ zeros558:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready559:
+ready551:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed561
+	JLE   summed553
 
-k560:
+k552:
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8669,9 +8669,9 @@ k560:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k560
+	JNE              k552
 
-summed561:
+summed553:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8693,15 +8693,15 @@ summed561:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end544
+	JMP     end536
 
-part553:
+part545:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros562
+	JEQ       zeros554
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8723,9 +8723,9 @@ part553:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready563
+	JMP       ready555
 
-zeros562:
+zeros554:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8738,15 +8738,15 @@ zeros562:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready563:
+ready555:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed565
+	JLE   summed557
 
-k564:
+k556:
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8763,9 +8763,9 @@ k564:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k564
+	JNE              k556
 
-summed565:
+summed557:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8788,7 +8788,7 @@ summed565:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end544:
+end536:
 	VZEROUPPER
 	RET
 
@@ -8806,11 +8806,11 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile567:
+tile559:
 	CMPQ    SI, $0x00000020
-	JLT     next568
+	JLT     next560
 	TESTQ   BX, BX
-	JEQ     zeros570
+	JEQ     zeros562
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8847,9 +8847,9 @@ tile567:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready571
+	JMP     ready563
 
-zeros570:
+zeros562:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8875,16 +8875,16 @@ zeros570:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready571:
+ready563:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed573
+	JLE   summed565
 
-k572:
+k564:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -8927,9 +8927,9 @@ k572:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k572
+	JNE          k564
 
-summed573:
+summed565:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8969,26 +8969,26 @@ summed573:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same569
+	JEQ     same561
 	ADDQ    $0x00000080, BX
 
-same569:
+same561:
 	SUBQ $0x00000020, SI
-	JMP  tile567
+	JMP  tile559
 
-next568:
+next560:
 	TESTQ     SI, SI
-	JLE       end566
+	JLE       end558
 	CMPQ      SI, $0x10
-	JEQ       one574
-	JLT       part575
+	JEQ       one566
+	JLT       part567
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros576
+	JEQ       zeros568
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -9024,9 +9024,9 @@ next568:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready577
+	JMP       ready569
 
-zeros576:
+zeros568:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9052,15 +9052,15 @@ zeros576:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready577:
+ready569:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed579
+	JLE   summed571
 
-k578:
+k570:
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -9103,9 +9103,9 @@ k578:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k578
+	JNE          k570
 
-summed579:
+summed571:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9141,11 +9141,11 @@ summed579:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end566
+	JMP     end558
 
-one574:
+one566:
 	TESTQ   BX, BX
-	JEQ     zeros580
+	JEQ     zeros572
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -9169,9 +9169,9 @@ one574:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready581
+	JMP     ready573
 
-zeros580:
+zeros572:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9185,15 +9185,15 @@ zeros580:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready581:
+ready573:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed583
+	JLE   summed575
 
-k582:
+k574:
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -9211,9 +9211,9 @@ k582:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k582
+	JNE              k574
 
-summed583:
+summed575:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9237,15 +9237,15 @@ summed583:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end566
+	JMP     end558
 
-part575:
+part567:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros584
+	JEQ       zeros576
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -9269,9 +9269,9 @@ part575:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready585
+	JMP       ready577
 
-zeros584:
+zeros576:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9285,15 +9285,15 @@ zeros584:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready585:
+ready577:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed587
+	JLE   summed579
 
-k586:
+k578:
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -9311,9 +9311,9 @@ k586:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k586
+	JNE              k578
 
-summed587:
+summed579:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9338,6 +9338,6 @@ summed587:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end566:
+end558:
 	VZEROUPPER
 	RET

@@ -153,6 +153,9 @@ func maxOfFour128(args *Args)
 func maxOfFourGrad128(args *Args)
 
 //go:noescape
+func dropout128(args *Args)
+
+//go:noescape
 func gemm1x128(args *Args)
 
 //go:noescape
@@ -241,6 +244,7 @@ func neonSet() *Set {
 		CopyBlocks:       copyBlocks128,
 		MaxOfFour:        maxOfFour128,
 		MaxOfFourGrad:    maxOfFourGrad128,
+		Dropout:          dropout128,
 		Gemm:             gemm128,
 	}}
 }

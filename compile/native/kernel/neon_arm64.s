@@ -262,7 +262,31 @@ DATA words<>+1024(SB)/4, $0x00000000
 DATA words<>+1028(SB)/4, $0x00000000
 DATA words<>+1032(SB)/4, $0x00000000
 DATA words<>+1036(SB)/4, $0x00000000
-GLOBL words<>(SB), RODATA|NOPTR, $1040
+DATA words<>+1040(SB)/4, $0x00000000
+DATA words<>+1044(SB)/4, $0x00000001
+DATA words<>+1048(SB)/4, $0x00000002
+DATA words<>+1052(SB)/4, $0x00000003
+DATA words<>+1056(SB)/4, $0xd2511f53
+DATA words<>+1060(SB)/4, $0xd2511f53
+DATA words<>+1064(SB)/4, $0xd2511f53
+DATA words<>+1068(SB)/4, $0xd2511f53
+DATA words<>+1072(SB)/4, $0xcd9e8d57
+DATA words<>+1076(SB)/4, $0xcd9e8d57
+DATA words<>+1080(SB)/4, $0xcd9e8d57
+DATA words<>+1084(SB)/4, $0xcd9e8d57
+DATA words<>+1088(SB)/4, $0x9e3779b9
+DATA words<>+1092(SB)/4, $0x9e3779b9
+DATA words<>+1096(SB)/4, $0x9e3779b9
+DATA words<>+1100(SB)/4, $0x9e3779b9
+DATA words<>+1104(SB)/4, $0xbb67ae85
+DATA words<>+1108(SB)/4, $0xbb67ae85
+DATA words<>+1112(SB)/4, $0xbb67ae85
+DATA words<>+1116(SB)/4, $0xbb67ae85
+DATA words<>+1120(SB)/4, $0x00000004
+DATA words<>+1124(SB)/4, $0x00000004
+DATA words<>+1128(SB)/4, $0x00000004
+DATA words<>+1132(SB)/4, $0x00000004
+GLOBL words<>(SB), RODATA|NOPTR, $1136
 
 // func copy128(args *byte)
 TEXT ·copy128(SB), NOSPLIT|NOFRAME, $0-8
@@ -4061,7 +4085,7 @@ rest173:
 	TST R7, R7
 	BEQ done171
 	ADD R9<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_89
 	TBZ $1, R7, fewer_89
 	WORD $0xfd400204 // ldr d4, [x16]
@@ -4083,7 +4107,7 @@ last176:
 	TST R7, R7
 	BEQ done171
 	ADD R9<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_90
 	TBZ $1, R7, fewer_90
 	WORD $0xfd400204 // ldr d4, [x16]
@@ -4105,7 +4129,7 @@ last175:
 	TST R7, R7
 	BEQ done171
 	ADD R9<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_91
 	TBZ $1, R7, fewer_91
 	WORD $0xfd400204 // ldr d4, [x16]
@@ -4450,7 +4474,7 @@ rest204:
 	TST R7, R7
 	BEQ done202
 	ADD R10<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_97
 	TBZ $1, R7, fewer_97
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -4467,7 +4491,7 @@ four_97:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_97:
 	ADD R10<<0, R8, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_98
 	TBZ $1, R7, fewer_98
 	WORD $0xfd400206 // ldr d6, [x16]
@@ -4489,7 +4513,7 @@ last207:
 	TST R7, R7
 	BEQ done202
 	ADD R10<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_99
 	TBZ $1, R7, fewer_99
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -4506,7 +4530,7 @@ four_99:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_99:
 	ADD R10<<0, R8, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_100
 	TBZ $1, R7, fewer_100
 	WORD $0xfd400206 // ldr d6, [x16]
@@ -4528,7 +4552,7 @@ last206:
 	TST R7, R7
 	BEQ done202
 	ADD R10<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_101
 	TBZ $1, R7, fewer_101
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -4545,7 +4569,7 @@ four_101:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_101:
 	ADD R10<<0, R8, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_102
 	TBZ $1, R7, fewer_102
 	WORD $0xfd400206 // ldr d6, [x16]
@@ -4686,7 +4710,7 @@ rest212:
 	TST R7, R7
 	BEQ done210
 	ADD R9<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_105
 	TBZ $1, R7, fewer_105
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -4715,7 +4739,7 @@ last215:
 	TST R7, R7
 	BEQ done210
 	ADD R9<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_106
 	TBZ $1, R7, fewer_106
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -4744,7 +4768,7 @@ last214:
 	TST R7, R7
 	BEQ done210
 	ADD R9<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_107
 	TBZ $1, R7, fewer_107
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -5179,7 +5203,7 @@ rest218:
 	TST R7, R7
 	BEQ done216
 	ADD R9<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_109
 	TBZ $1, R7, fewer_109
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -5248,7 +5272,7 @@ end_109:
 	WORD $0x4e271c00 // and v0.16b, v0.16b, v7.16b
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	ADD R9<<0, R1, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_110
 	TBZ $1, R7, fewer_110
 	WORD $0xfd000207 // str d7, [x16]
@@ -5268,7 +5292,7 @@ last221:
 	TST R7, R7
 	BEQ done216
 	ADD R9<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_111
 	TBZ $1, R7, fewer_111
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -5337,7 +5361,7 @@ end_111:
 	WORD $0x4e271c00 // and v0.16b, v0.16b, v7.16b
 	WORD $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	ADD R9<<0, R1, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_112
 	TBZ $1, R7, fewer_112
 	WORD $0xfd000207 // str d7, [x16]
@@ -5357,7 +5381,7 @@ last220:
 	TST R7, R7
 	BEQ done216
 	ADD R9<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_113
 	TBZ $1, R7, fewer_113
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -5426,7 +5450,7 @@ end_113:
 	WORD $0x4e271c00 // and v0.16b, v0.16b, v7.16b
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	ADD R9<<0, R1, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_114
 	TBZ $1, R7, fewer_114
 	WORD $0xfd000207 // str d7, [x16]
@@ -5585,7 +5609,7 @@ rest224:
 	TST R7, R7
 	BEQ done222
 	ADD R9<<0, R1, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_117
 	TBZ $1, R7, fewer_117
 	WORD $0xfd400201 // ldr d1, [x16]
@@ -5603,7 +5627,7 @@ four_117:
 end_117:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_118
 	TBZ $1, R7, fewer_118
 	WORD $0xfd000201 // str d1, [x16]
@@ -5623,7 +5647,7 @@ last227:
 	TST R7, R7
 	BEQ done222
 	ADD R9<<0, R1, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_119
 	TBZ $1, R7, fewer_119
 	WORD $0xfd400201 // ldr d1, [x16]
@@ -5641,7 +5665,7 @@ four_119:
 end_119:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_120
 	TBZ $1, R7, fewer_120
 	WORD $0xfd000201 // str d1, [x16]
@@ -5661,7 +5685,7 @@ last226:
 	TST R7, R7
 	BEQ done222
 	ADD R9<<0, R1, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_121
 	TBZ $1, R7, fewer_121
 	WORD $0xfd400201 // ldr d1, [x16]
@@ -5679,7 +5703,7 @@ four_121:
 end_121:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_122
 	TBZ $1, R7, fewer_122
 	WORD $0xfd000201 // str d1, [x16]
@@ -5809,7 +5833,7 @@ rest232:
 	TST R7, R7
 	BEQ done230
 	ADD R9<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_125
 	TBZ $1, R7, fewer_125
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -5838,7 +5862,7 @@ last235:
 	TST R7, R7
 	BEQ done230
 	ADD R9<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_126
 	TBZ $1, R7, fewer_126
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -5867,7 +5891,7 @@ last234:
 	TST R7, R7
 	BEQ done230
 	ADD R9<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_127
 	TBZ $1, R7, fewer_127
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -6290,7 +6314,7 @@ rest238:
 	TST R7, R7
 	BEQ done236
 	ADD R9<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_129
 	TBZ $1, R7, fewer_129
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -6363,7 +6387,7 @@ last241:
 	TST R7, R7
 	BEQ done236
 	ADD R9<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_130
 	TBZ $1, R7, fewer_130
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -6436,7 +6460,7 @@ last240:
 	TST R7, R7
 	BEQ done236
 	ADD R9<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_131
 	TBZ $1, R7, fewer_131
 	WORD $0xfd400205 // ldr d5, [x16]
@@ -6695,7 +6719,7 @@ rest244:
 	TST R7, R7
 	BEQ done242
 	ADD R9<<0, R2, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_133
 	TBZ $1, R7, fewer_133
 	WORD $0xfd400202 // ldr d2, [x16]
@@ -6714,7 +6738,7 @@ end_133:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
-	ADD $48, R16, R16
+	ADD $48, R16
 	TBNZ $2, R7, four_134
 	TBZ $1, R7, fewer_134
 	WORD $0xfd000202 // str d2, [x16]
@@ -6734,7 +6758,7 @@ last247:
 	TST R7, R7
 	BEQ done242
 	ADD R9<<0, R2, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_135
 	TBZ $1, R7, fewer_135
 	WORD $0xfd400202 // ldr d2, [x16]
@@ -6753,7 +6777,7 @@ end_135:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
-	ADD $32, R16, R16
+	ADD $32, R16
 	TBNZ $2, R7, four_136
 	TBZ $1, R7, fewer_136
 	WORD $0xfd000202 // str d2, [x16]
@@ -6773,7 +6797,7 @@ last246:
 	TST R7, R7
 	BEQ done242
 	ADD R9<<0, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_137
 	TBZ $1, R7, fewer_137
 	WORD $0xfd400202 // ldr d2, [x16]
@@ -6792,7 +6816,7 @@ end_137:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R7, four_138
 	TBZ $1, R7, fewer_138
 	WORD $0xfd000202 // str d2, [x16]
@@ -7133,32 +7157,34 @@ TEXT ·copyBlocks128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
+	MOVD 56(R0), R6
+	MOVD 64(R0), R7
 	CMP $0x04, R3
 	BLT narrow258
 	BEQ full259
-	MOVD R3, R6
-	AND $-4, R6
-	LSL $0x02, R6
+	MOVD R3, R8
+	AND $-4, R8
+	LSL $0x02, R8
 	AND $0x03, R3
-	MOVD 48(R0), R7
+	MOVD 48(R0), R9
 blocks260:
-	MOVD R1, R8
-	MOVD R2, R9
-	MOVD 32(R0), R10
+	MOVD R1, R10
+	MOVD R2, R11
+	MOVD 32(R0), R12
 row261:
-	MOVD ZR, R11
-	CMP R6, R11
+	MOVD ZR, R13
+	CMP R8, R13
 	BGE rest264
 block263:
-	WORD $0x3ceb6920 // ldr q0, [x9, x11]
-	WORD $0x3cab6900 // str q0, [x8, x11]
-	ADD $0x00000010, R11
-	CMP R6, R11
+	WORD $0x3ced6960 // ldr q0, [x11, x13]
+	WORD $0x3cad6940 // str q0, [x10, x13]
+	ADD $0x00000010, R13
+	CMP R8, R13
 	BLT block263
 rest264:
 	TST R3, R3
 	BEQ done262
-	ADD R11<<0, R9, R16
+	ADD R13<<0, R11, R16
 	TBNZ $2, R3, four_151
 	TBZ $1, R3, fewer_151
 	WORD $0xfd400200 // ldr d0, [x16]
@@ -7174,7 +7200,7 @@ fewer_151:
 four_151:
 	WORD $0x3dc00200 // ldr q0, [x16]
 end_151:
-	ADD R11<<0, R8, R16
+	ADD R13<<0, R10, R16
 	TBNZ $2, R3, four_152
 	TBZ $1, R3, fewer_152
 	WORD $0xfd000200 // str d0, [x16]
@@ -7190,33 +7216,29 @@ four_152:
 	WORD $0x3d800200 // str q0, [x16]
 end_152:
 done262:
-	MOVD 56(R0), R17
-	ADD R17, R8
-	MOVD 64(R0), R17
-	ADD R17, R9
-	SUBS $1, R10
+	ADD R6, R10
+	ADD R7, R11
+	SUBS $1, R12
 	BNE row261
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
-	SUBS $1, R7
+	SUBS $1, R9
 	BNE blocks260
 	JMP end257
 full259:
 	MOVD 48(R0), R3
 blocks265:
-	MOVD R1, R6
-	MOVD R2, R7
-	MOVD 32(R0), R8
+	MOVD R1, R8
+	MOVD R2, R9
+	MOVD 32(R0), R10
 row266:
-	WORD $0x3dc000e0 // ldr q0, [x7, #0]
-	WORD $0x3d8000c0 // str q0, [x6, #0]
-	MOVD 56(R0), R17
-	ADD R17, R6
-	MOVD 64(R0), R17
-	ADD R17, R7
-	SUBS $1, R8
+	WORD $0x3dc00120 // ldr q0, [x9, #0]
+	WORD $0x3d800100 // str q0, [x8, #0]
+	ADD R6, R8
+	ADD R7, R9
+	SUBS $1, R10
 	BNE row266
 	MOVD 96(R0), R17
 	ADD R17, R1
@@ -7226,52 +7248,50 @@ row266:
 	BNE blocks265
 	JMP end257
 narrow258:
-	MOVD 48(R0), R6
+	MOVD 48(R0), R8
 blocks267:
-	MOVD R1, R7
-	MOVD R2, R8
-	MOVD 32(R0), R9
+	MOVD R1, R9
+	MOVD R2, R10
+	MOVD 32(R0), R11
 row268:
 	TBNZ $2, R3, four_153
 	TBZ $1, R3, fewer_153
-	WORD $0xfd400100 // ldr d0, [x8]
+	WORD $0xfd400140 // ldr d0, [x10]
 	TBZ $0, R3, end_153
-	ADD $8, R8, R17
+	ADD $8, R10, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
 	JMP end_153
 fewer_153:
 	WORD $0x4f000400 // movi v0.4s, #0
 	TBZ $0, R3, end_153
-	WORD $0xbd400100 // ldr s0, [x8]
+	WORD $0xbd400140 // ldr s0, [x10]
 	JMP end_153
 four_153:
-	WORD $0x3dc00100 // ldr q0, [x8]
+	WORD $0x3dc00140 // ldr q0, [x10]
 end_153:
 	TBNZ $2, R3, four_154
 	TBZ $1, R3, fewer_154
-	WORD $0xfd0000e0 // str d0, [x7]
+	WORD $0xfd000120 // str d0, [x9]
 	TBZ $0, R3, end_154
-	ADD $8, R7, R17
+	ADD $8, R9, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
 	JMP end_154
 fewer_154:
 	TBZ $0, R3, end_154
-	WORD $0xbd0000e0 // str s0, [x7]
+	WORD $0xbd000120 // str s0, [x9]
 	JMP end_154
 four_154:
-	WORD $0x3d8000e0 // str q0, [x7]
+	WORD $0x3d800120 // str q0, [x9]
 end_154:
-	MOVD 56(R0), R17
-	ADD R17, R7
-	MOVD 64(R0), R17
-	ADD R17, R8
-	SUBS $1, R9
+	ADD R6, R9
+	ADD R7, R10
+	SUBS $1, R11
 	BNE row268
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
-	SUBS $1, R6
+	SUBS $1, R8
 	BNE blocks267
 end257:
 	RET
@@ -7370,7 +7390,7 @@ four_155:
 	WORD $0x3dc00200 // ldr q0, [x16]
 end_155:
 	ADD R12<<1, R1, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R9, four_156
 	TBZ $1, R9, fewer_156
 	WORD $0xfd400201 // ldr d1, [x16]
@@ -7412,7 +7432,7 @@ four_157:
 	WORD $0x3dc00201 // ldr q1, [x16]
 end_157:
 	ADD R12<<1, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R9, four_158
 	TBZ $1, R9, fewer_158
 	WORD $0xfd400202 // ldr d2, [x16]
@@ -7586,7 +7606,7 @@ four_160:
 	WORD $0x3dc00200 // ldr q0, [x16]
 end_160:
 	ADD R14<<1, R1, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R10, four_161
 	TBZ $1, R10, fewer_161
 	WORD $0xfd400201 // ldr d1, [x16]
@@ -7628,7 +7648,7 @@ four_162:
 	WORD $0x3dc00202 // ldr q2, [x16]
 end_162:
 	ADD R14<<1, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R10, four_163
 	TBZ $1, R10, fewer_163
 	WORD $0xfd400203 // ldr d3, [x16]
@@ -7698,7 +7718,7 @@ four_165:
 	WORD $0x3d800204 // str q4, [x16]
 end_165:
 	ADD R14<<1, R3, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R10, four_166
 	TBZ $1, R10, fewer_166
 	WORD $0xfd000200 // str d0, [x16]
@@ -7736,7 +7756,7 @@ four_167:
 	WORD $0x3d800202 // str q2, [x16]
 end_167:
 	ADD R14<<1, R2, R16
-	ADD $16, R16, R16
+	ADD $16, R16
 	TBNZ $2, R10, four_168
 	TBZ $1, R10, fewer_168
 	WORD $0xfd000200 // str d0, [x16]
@@ -7761,6 +7781,1278 @@ done276:
 end274:
 	RET
 
+// func dropout128(args *byte)
+TEXT ·dropout128(SB), NOSPLIT, $264-8
+	MOVD $words<>(SB), R19
+	MOVD args+0(FP), R0
+	MOVD 40(R0), R17
+	CMP $0x00, R17
+	BLE end279
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 40(R0), R0
+	WORD $0x3dc10660 // ldr q0, [x19, #1040]
+loop280:
+	CMP $0x40, R0
+	BLT part281
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d800022 // str q2, [x1, #0]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d801022 // str q2, [x1, #64]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d802021 // str q1, [x1, #128]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d803021 // str q1, [x1, #192]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d800422 // str q2, [x1, #16]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d801422 // str q2, [x1, #80]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d802421 // str q1, [x1, #144]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d803421 // str q1, [x1, #208]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d800822 // str q2, [x1, #32]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d801822 // str q2, [x1, #96]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d802821 // str q1, [x1, #160]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d803821 // str q1, [x1, #224]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d800c22 // str q2, [x1, #48]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d801c22 // str q2, [x1, #112]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d802c21 // str q1, [x1, #176]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d803c21 // str q1, [x1, #240]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	ADD $0x00000100, R1
+	SUBS $0x40, R0
+	JMP loop280
+part281:
+	TST R0, R0
+	BEQ end279
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d8007e2 // str q2, [sp, #16]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d8017e2 // str q2, [sp, #80]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d8027e1 // str q1, [sp, #144]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d8037e1 // str q1, [sp, #208]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d800be2 // str q2, [sp, #32]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d801be2 // str q2, [sp, #96]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d802be1 // str q1, [sp, #160]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d803be1 // str q1, [sp, #224]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d800fe2 // str q2, [sp, #48]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d801fe2 // str q2, [sp, #112]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d802fe1 // str q1, [sp, #176]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d803fe1 // str q1, [sp, #240]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	WORD $0x4ea01c01 // mov v1.16b, v0.16b
+	ADD $8, R2, R16
+	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
+	ADD $12, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $16, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x4d40c845 // ld1r {v5.4s}, [x2]
+	ADD $4, R2, R16
+	WORD $0x4d40ca06 // ld1r {v6.4s}, [x16]
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea3c109 // umull v9.2d, v8.2s, v3.2s
+	WORD $0x6ea3c103 // umull2 v3.2d, v8.4s, v3.4s
+	WORD $0x4e831928 // uzp1 v8.4s, v9.4s, v3.4s
+	WORD $0x4e835923 // uzp2 v3.4s, v9.4s, v3.4s
+	WORD $0x6e221c63 // eor v3.16b, v3.16b, v2.16b
+	WORD $0x6e251c63 // eor v3.16b, v3.16b, v5.16b
+	WORD $0x6e241c21 // eor v1.16b, v1.16b, v4.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a62 // ldr q2, [x19, #1056]
+	WORD $0x2ea3c044 // umull v4.2d, v2.2s, v3.2s
+	WORD $0x6ea3c042 // umull2 v2.2d, v2.4s, v3.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a63 // ldr q3, [x19, #1056]
+	WORD $0x2ea2c064 // umull v4.2d, v3.2s, v2.2s
+	WORD $0x6ea2c062 // umull2 v2.2d, v3.4s, v2.4s
+	WORD $0x4e821883 // uzp1 v3.4s, v4.4s, v2.4s
+	WORD $0x4e825882 // uzp2 v2.4s, v4.4s, v2.4s
+	WORD $0x3dc10e64 // ldr q4, [x19, #1072]
+	WORD $0x2ea1c089 // umull v9.2d, v4.2s, v1.2s
+	WORD $0x6ea1c081 // umull2 v1.2d, v4.4s, v1.4s
+	WORD $0x4e811924 // uzp1 v4.4s, v9.4s, v1.4s
+	WORD $0x4e815921 // uzp2 v1.4s, v9.4s, v1.4s
+	WORD $0x6e281c21 // eor v1.16b, v1.16b, v8.16b
+	WORD $0x6e251c21 // eor v1.16b, v1.16b, v5.16b
+	WORD $0x6e271c42 // eor v2.16b, v2.16b, v7.16b
+	WORD $0x6e261c42 // eor v2.16b, v2.16b, v6.16b
+	WORD $0x3dc1127f // ldr q31, [x19, #1088]
+	WORD $0x4ebf84a5 // add v5.4s, v5.4s, v31.4s
+	WORD $0x3dc1167f // ldr q31, [x19, #1104]
+	WORD $0x4ebf84c6 // add v6.4s, v6.4s, v31.4s
+	WORD $0x3dc10a67 // ldr q7, [x19, #1056]
+	WORD $0x2ea1c0e8 // umull v8.2d, v7.2s, v1.2s
+	WORD $0x6ea1c0e1 // umull2 v1.2d, v7.4s, v1.4s
+	WORD $0x4e811907 // uzp1 v7.4s, v8.4s, v1.4s
+	WORD $0x4e815901 // uzp2 v1.4s, v8.4s, v1.4s
+	WORD $0x3dc10e68 // ldr q8, [x19, #1072]
+	WORD $0x2ea2c109 // umull v9.2d, v8.2s, v2.2s
+	WORD $0x6ea2c102 // umull2 v2.2d, v8.4s, v2.4s
+	WORD $0x4e821928 // uzp1 v8.4s, v9.4s, v2.4s
+	WORD $0x4e825922 // uzp2 v2.4s, v9.4s, v2.4s
+	WORD $0x6e241c42 // eor v2.16b, v2.16b, v4.16b
+	WORD $0x6e251c42 // eor v2.16b, v2.16b, v5.16b
+	WORD $0x6e231c21 // eor v1.16b, v1.16b, v3.16b
+	WORD $0x6e261c21 // eor v1.16b, v1.16b, v6.16b
+	ADD $24, R2, R16
+	WORD $0x4d40ca03 // ld1r {v3.4s}, [x16]
+	ADD $20, R2, R16
+	WORD $0x4d40ca04 // ld1r {v4.4s}, [x16]
+	WORD $0x6ea43c42 // cmhs v2.4s, v2.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d8013e2 // str q2, [sp, #64]
+	WORD $0x6ea43d02 // cmhs v2.4s, v8.4s, v4.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x3d8023e2 // str q2, [sp, #128]
+	WORD $0x6ea43c21 // cmhs v1.4s, v1.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d8033e1 // str q1, [sp, #192]
+	WORD $0x6ea43ce1 // cmhs v1.4s, v7.4s, v4.4s
+	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
+	WORD $0x3d8043e1 // str q1, [sp, #256]
+	WORD $0x3dc11a7f // ldr q31, [x19, #1120]
+	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
+	ADD $16, RSP, R2
+	MOVD R0, R3
+	AND $-4, R3
+	LSL $0x02, R3
+	AND $0x03, R0
+	MOVD ZR, R6
+	CMP R3, R6
+	BGE rest284
+block283:
+	WORD $0x3ce66840 // ldr q0, [x2, x6]
+	WORD $0x3ca66820 // str q0, [x1, x6]
+	ADD $0x00000010, R6
+	CMP R3, R6
+	BLT block283
+rest284:
+	TST R0, R0
+	BEQ done282
+	ADD R6<<0, R2, R16
+	TBNZ $2, R0, four_169
+	TBZ $1, R0, fewer_169
+	WORD $0xfd400200 // ldr d0, [x16]
+	TBZ $0, R0, end_169
+	ADD $8, R16, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_169
+fewer_169:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R0, end_169
+	WORD $0xbd400200 // ldr s0, [x16]
+	JMP end_169
+four_169:
+	WORD $0x3dc00200 // ldr q0, [x16]
+end_169:
+	ADD R6<<0, R1, R16
+	TBNZ $2, R0, four_170
+	TBZ $1, R0, fewer_170
+	WORD $0xfd000200 // str d0, [x16]
+	TBZ $0, R0, end_170
+	ADD $8, R16, R17
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
+	JMP end_170
+fewer_170:
+	TBZ $0, R0, end_170
+	WORD $0xbd000200 // str s0, [x16]
+	JMP end_170
+four_170:
+	WORD $0x3d800200 // str q0, [x16]
+end_170:
+done282:
+end279:
+	RET
+
 // func gemm1x128(args *byte)
 TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
@@ -7771,11 +9063,11 @@ TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R7
 	MOVD 72(R0), R8
-tile280:
+tile286:
 	CMP $0x00000020, R6
-	BLT next281
+	BLT next287
 	TST R3, R3
-	BEQ zeros283
+	BEQ zeros289
 	MOVD R3, R9
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
@@ -7785,8 +9077,8 @@ tile280:
 	WORD $0x3dc01525 // ldr q5, [x9, #80]
 	WORD $0x3dc01926 // ldr q6, [x9, #96]
 	WORD $0x3dc01d27 // ldr q7, [x9, #112]
-	JMP ready284
-zeros283:
+	JMP ready290
+zeros289:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -7795,13 +9087,13 @@ zeros283:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready284:
+ready290:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed286
-k285:
+	BLE summed292
+k291:
 	WORD $0x3dc00148 // ldr q8, [x10, #0]
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
@@ -7822,8 +9114,8 @@ k285:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k285
-summed286:
+	BNE k291
+summed292:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -7836,35 +9128,35 @@ summed286:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same282
+	BEQ same288
 	ADD $0x00000080, R3
-same282:
+same288:
 	SUBS $0x00000020, R6
-	JMP tile280
-next281:
-tile287:
+	JMP tile286
+next287:
+tile293:
 	CMP $0x00000010, R6
-	BLT next288
+	BLT next294
 	TST R3, R3
-	BEQ zeros290
+	BEQ zeros296
 	MOVD R3, R9
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
 	WORD $0x3dc00d23 // ldr q3, [x9, #48]
-	JMP ready291
-zeros290:
+	JMP ready297
+zeros296:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready291:
+ready297:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed293
-k292:
+	BLE summed299
+k298:
 	WORD $0x3dc00144 // ldr q4, [x10, #0]
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
@@ -7877,8 +9169,8 @@ k292:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k292
-summed293:
+	BNE k298
+summed299:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -7887,69 +9179,69 @@ summed293:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same289
+	BEQ same295
 	ADD $0x00000040, R3
-same289:
+same295:
 	SUBS $0x00000010, R6
-	JMP tile287
-next288:
+	JMP tile293
+next294:
 	TST R6, R6
-	BLE end279
+	BLE end285
 	MOVD R6, R9
 	SUBS $0x0c, R9
-	BLE fewer296
+	BLE fewer302
 	TST R3, R3
-	BEQ zeros297
+	BEQ zeros303
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R9, four_169
-	TBZ $1, R9, fewer_169
+	TBNZ $2, R9, four_171
+	TBZ $1, R9, fewer_171
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R9, end_169
+	TBZ $0, R9, end_171
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_169
-fewer_169:
+	JMP end_171
+fewer_171:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R9, end_169
+	TBZ $0, R9, end_171
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_169
-four_169:
+	JMP end_171
+four_171:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_169:
-	JMP ready298
-zeros297:
+end_171:
+	JMP ready304
+zeros303:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready298:
+ready304:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R0
 	TST R0, R0
-	BLE summed300
-k299:
+	BLE summed306
+k305:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	WORD $0x3dc00445 // ldr q5, [x2, #16]
 	WORD $0x3dc00846 // ldr q6, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R9, four_170
-	TBZ $1, R9, fewer_170
+	TBNZ $2, R9, four_172
+	TBZ $1, R9, fewer_172
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R9, end_170
+	TBZ $0, R9, end_172
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_170
-fewer_170:
+	JMP end_172
+fewer_172:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R9, end_170
+	TBZ $0, R9, end_172
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_170
-four_170:
+	JMP end_172
+four_172:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_170:
+end_172:
 	WORD $0xbd400068 // ldr s8, [x3, #0]
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
@@ -7958,81 +9250,81 @@ end_170:
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R0
-	BNE k299
-summed300:
+	BNE k305
+summed306:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
 	WORD $0x3d800802 // str q2, [x0, #32]
 	ADD $48, R0, R16
-	TBNZ $2, R9, four_171
-	TBZ $1, R9, fewer_171
+	TBNZ $2, R9, four_173
+	TBZ $1, R9, fewer_173
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R9, end_171
+	TBZ $0, R9, end_173
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_171
-fewer_171:
-	TBZ $0, R9, end_171
+	JMP end_173
+fewer_173:
+	TBZ $0, R9, end_173
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_171
-four_171:
+	JMP end_173
+four_173:
 	WORD $0x3d800203 // str q3, [x16]
-end_171:
-	JMP end279
-fewer296:
+end_173:
+	JMP end285
+fewer302:
 	MOVD R6, R9
 	SUBS $0x08, R9
-	BLE fewer301
+	BLE fewer307
 	TST R3, R3
-	BEQ zeros302
+	BEQ zeros308
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R9, four_172
-	TBZ $1, R9, fewer_172
+	TBNZ $2, R9, four_174
+	TBZ $1, R9, fewer_174
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R9, end_172
+	TBZ $0, R9, end_174
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_172
-fewer_172:
+	JMP end_174
+fewer_174:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R9, end_172
+	TBZ $0, R9, end_174
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_172
-four_172:
+	JMP end_174
+four_174:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_172:
-	JMP ready303
-zeros302:
+end_174:
+	JMP ready309
+zeros308:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready303:
+ready309:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R0
 	TST R0, R0
-	BLE summed305
-k304:
+	BLE summed311
+k310:
 	WORD $0x3dc00043 // ldr q3, [x2, #0]
 	WORD $0x3dc00444 // ldr q4, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R9, four_173
-	TBZ $1, R9, fewer_173
+	TBNZ $2, R9, four_175
+	TBZ $1, R9, fewer_175
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R9, end_173
+	TBZ $0, R9, end_175
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_173
-fewer_173:
+	JMP end_175
+fewer_175:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R9, end_173
+	TBZ $0, R9, end_175
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_173
-four_173:
+	JMP end_175
+four_175:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_173:
+end_175:
 	WORD $0xbd400066 // ldr s6, [x3, #0]
 	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
@@ -8040,168 +9332,168 @@ end_173:
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R0
-	BNE k304
-summed305:
+	BNE k310
+summed311:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
 	ADD $32, R0, R16
-	TBNZ $2, R9, four_174
-	TBZ $1, R9, fewer_174
+	TBNZ $2, R9, four_176
+	TBZ $1, R9, fewer_176
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R9, end_174
+	TBZ $0, R9, end_176
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_174
-fewer_174:
-	TBZ $0, R9, end_174
+	JMP end_176
+fewer_176:
+	TBZ $0, R9, end_176
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_174
-four_174:
+	JMP end_176
+four_176:
 	WORD $0x3d800202 // str q2, [x16]
-end_174:
-	JMP end279
-fewer301:
+end_176:
+	JMP end285
+fewer307:
 	MOVD R6, R9
 	SUBS $0x04, R9
-	BLE fewer306
+	BLE fewer312
 	TST R3, R3
-	BEQ zeros307
+	BEQ zeros313
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R9, four_175
-	TBZ $1, R9, fewer_175
+	TBNZ $2, R9, four_177
+	TBZ $1, R9, fewer_177
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R9, end_175
+	TBZ $0, R9, end_177
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_175
-fewer_175:
+	JMP end_177
+fewer_177:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R9, end_175
+	TBZ $0, R9, end_177
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_175
-four_175:
+	JMP end_177
+four_177:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_175:
-	JMP ready308
-zeros307:
+end_177:
+	JMP ready314
+zeros313:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready308:
+ready314:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R0
 	TST R0, R0
-	BLE summed310
-k309:
+	BLE summed316
+k315:
 	WORD $0x3dc00042 // ldr q2, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R9, four_176
-	TBZ $1, R9, fewer_176
+	TBNZ $2, R9, four_178
+	TBZ $1, R9, fewer_178
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R9, end_176
+	TBZ $0, R9, end_178
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_176
-fewer_176:
+	JMP end_178
+fewer_178:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R9, end_176
+	TBZ $0, R9, end_178
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_176
-four_176:
+	JMP end_178
+four_178:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_176:
+end_178:
 	WORD $0xbd400064 // ldr s4, [x3, #0]
 	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R0
-	BNE k309
-summed310:
+	BNE k315
+summed316:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	ADD $16, R0, R16
-	TBNZ $2, R9, four_177
-	TBZ $1, R9, fewer_177
+	TBNZ $2, R9, four_179
+	TBZ $1, R9, fewer_179
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R9, end_177
+	TBZ $0, R9, end_179
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_177
-fewer_177:
-	TBZ $0, R9, end_177
+	JMP end_179
+fewer_179:
+	TBZ $0, R9, end_179
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_177
-four_177:
+	JMP end_179
+four_179:
 	WORD $0x3d800201 // str q1, [x16]
-end_177:
-	JMP end279
-fewer306:
+end_179:
+	JMP end285
+fewer312:
 	TST R3, R3
-	BEQ zeros311
-	TBNZ $2, R6, four_178
-	TBZ $1, R6, fewer_178
+	BEQ zeros317
+	TBNZ $2, R6, four_180
+	TBZ $1, R6, fewer_180
 	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_178
+	TBZ $0, R6, end_180
 	ADD $8, R3, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_178
-fewer_178:
+	JMP end_180
+fewer_180:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_178
+	TBZ $0, R6, end_180
 	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_178
-four_178:
+	JMP end_180
+four_180:
 	WORD $0x3dc00060 // ldr q0, [x3]
-end_178:
-	JMP ready312
-zeros311:
+end_180:
+	JMP ready318
+zeros317:
 	WORD $0x4f000400 // movi v0.4s, #0
-ready312:
+ready318:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R0
 	TST R0, R0
-	BLE summed314
-k313:
-	TBNZ $2, R6, four_179
-	TBZ $1, R6, fewer_179
+	BLE summed320
+k319:
+	TBNZ $2, R6, four_181
+	TBZ $1, R6, fewer_181
 	WORD $0xfd400041 // ldr d1, [x2]
-	TBZ $0, R6, end_179
+	TBZ $0, R6, end_181
 	ADD $8, R2, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_179
-fewer_179:
+	JMP end_181
+fewer_181:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_179
+	TBZ $0, R6, end_181
 	WORD $0xbd400041 // ldr s1, [x2]
-	JMP end_179
-four_179:
+	JMP end_181
+four_181:
 	WORD $0x3dc00041 // ldr q1, [x2]
-end_179:
+end_181:
 	WORD $0xbd400062 // ldr s2, [x3, #0]
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R0
-	BNE k313
-summed314:
+	BNE k319
+summed320:
 	MOVD R1, R0
-	TBNZ $2, R6, four_180
-	TBZ $1, R6, fewer_180
+	TBNZ $2, R6, four_182
+	TBZ $1, R6, fewer_182
 	WORD $0xfd000000 // str d0, [x0]
-	TBZ $0, R6, end_180
+	TBZ $0, R6, end_182
 	ADD $8, R0, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_180
-fewer_180:
-	TBZ $0, R6, end_180
+	JMP end_182
+fewer_182:
+	TBZ $0, R6, end_182
 	WORD $0xbd000000 // str s0, [x0]
-	JMP end_180
-four_180:
+	JMP end_182
+four_182:
 	WORD $0x3d800000 // str q0, [x0]
-end_180:
-end279:
+end_182:
+end285:
 	RET
 
 // func gemm2x128(args *byte)
@@ -8214,11 +9506,11 @@ TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile316:
+tile322:
 	CMP $0x00000020, R6
-	BLT next317
+	BLT next323
 	TST R3, R3
-	BEQ zeros319
+	BEQ zeros325
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -8238,8 +9530,8 @@ tile316:
 	WORD $0x3dc0154d // ldr q13, [x10, #80]
 	WORD $0x3dc0194e // ldr q14, [x10, #96]
 	WORD $0x3dc01d4f // ldr q15, [x10, #112]
-	JMP ready320
-zeros319:
+	JMP ready326
+zeros325:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -8256,13 +9548,13 @@ zeros319:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready320:
+ready326:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed322
-k321:
+	BLE summed328
+k327:
 	WORD $0x3dc00170 // ldr q16, [x11, #0]
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
@@ -8292,8 +9584,8 @@ k321:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k321
-summed322:
+	BNE k327
+summed328:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -8316,17 +9608,17 @@ summed322:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same318
+	BEQ same324
 	ADD $0x00000080, R3
-same318:
+same324:
 	SUBS $0x00000020, R6
-	JMP tile316
-next317:
-tile323:
+	JMP tile322
+next323:
+tile329:
 	CMP $0x00000010, R6
-	BLT next324
+	BLT next330
 	TST R3, R3
-	BEQ zeros326
+	BEQ zeros332
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -8338,8 +9630,8 @@ tile323:
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
 	WORD $0x3dc00d47 // ldr q7, [x10, #48]
-	JMP ready327
-zeros326:
+	JMP ready333
+zeros332:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -8348,13 +9640,13 @@ zeros326:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready327:
+ready333:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed329
-k328:
+	BLE summed335
+k334:
 	WORD $0x3dc00168 // ldr q8, [x11, #0]
 	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x3dc0096a // ldr q10, [x11, #32]
@@ -8372,8 +9664,8 @@ k328:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k328
-summed329:
+	BNE k334
+summed335:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -8388,61 +9680,61 @@ summed329:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same325
+	BEQ same331
 	ADD $0x00000040, R3
-same325:
+same331:
 	SUBS $0x00000010, R6
-	JMP tile323
-next324:
+	JMP tile329
+next330:
 	TST R6, R6
-	BLE end315
+	BLE end321
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer332
+	BLE fewer338
 	TST R3, R3
-	BEQ zeros333
+	BEQ zeros339
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_181
-	TBZ $1, R10, fewer_181
+	TBNZ $2, R10, four_183
+	TBZ $1, R10, fewer_183
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_181
+	TBZ $0, R10, end_183
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_181
-fewer_181:
+	JMP end_183
+fewer_183:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_181
+	TBZ $0, R10, end_183
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_181
-four_181:
+	JMP end_183
+four_183:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_181:
+end_183:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_182
-	TBZ $1, R10, fewer_182
+	TBNZ $2, R10, four_184
+	TBZ $1, R10, fewer_184
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_182
+	TBZ $0, R10, end_184
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_182
-fewer_182:
+	JMP end_184
+fewer_184:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_182
+	TBZ $0, R10, end_184
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_182
-four_182:
+	JMP end_184
+four_184:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_182:
-	JMP ready334
-zeros333:
+end_184:
+	JMP ready340
+zeros339:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -8451,31 +9743,31 @@ zeros333:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready334:
+ready340:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed336
-k335:
+	BLE summed342
+k341:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	WORD $0x3dc00449 // ldr q9, [x2, #16]
 	WORD $0x3dc0084a // ldr q10, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R10, four_183
-	TBZ $1, R10, fewer_183
+	TBNZ $2, R10, four_185
+	TBZ $1, R10, fewer_185
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_183
+	TBZ $0, R10, end_185
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_183
-fewer_183:
+	JMP end_185
+fewer_185:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_183
+	TBZ $0, R10, end_185
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_183
-four_183:
+	JMP end_185
+four_185:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_183:
+end_185:
 	WORD $0xbd40006c // ldr s12, [x3, #0]
 	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
@@ -8489,123 +9781,123 @@ end_183:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k335
-summed336:
+	BNE k341
+summed342:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_184
-	TBZ $1, R10, fewer_184
+	TBNZ $2, R10, four_186
+	TBZ $1, R10, fewer_186
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_184
+	TBZ $0, R10, end_186
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_184
-fewer_184:
-	TBZ $0, R10, end_184
+	JMP end_186
+fewer_186:
+	TBZ $0, R10, end_186
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_184
-four_184:
+	JMP end_186
+four_186:
 	WORD $0x3d800203 // str q3, [x16]
-end_184:
+end_186:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_185
-	TBZ $1, R10, fewer_185
+	TBNZ $2, R10, four_187
+	TBZ $1, R10, fewer_187
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R10, end_185
+	TBZ $0, R10, end_187
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_185
-fewer_185:
-	TBZ $0, R10, end_185
+	JMP end_187
+fewer_187:
+	TBZ $0, R10, end_187
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_185
-four_185:
+	JMP end_187
+four_187:
 	WORD $0x3d800207 // str q7, [x16]
-end_185:
-	JMP end315
-fewer332:
+end_187:
+	JMP end321
+fewer338:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer337
+	BLE fewer343
 	TST R3, R3
-	BEQ zeros338
+	BEQ zeros344
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_186
-	TBZ $1, R10, fewer_186
+	TBNZ $2, R10, four_188
+	TBZ $1, R10, fewer_188
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R10, end_186
+	TBZ $0, R10, end_188
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_186
-fewer_186:
+	JMP end_188
+fewer_188:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_186
+	TBZ $0, R10, end_188
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_186
-four_186:
+	JMP end_188
+four_188:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_186:
+end_188:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_187
-	TBZ $1, R10, fewer_187
+	TBNZ $2, R10, four_189
+	TBZ $1, R10, fewer_189
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_187
+	TBZ $0, R10, end_189
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_187
-fewer_187:
+	JMP end_189
+fewer_189:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_187
+	TBZ $0, R10, end_189
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_187
-four_187:
+	JMP end_189
+four_189:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_187:
-	JMP ready339
-zeros338:
+end_189:
+	JMP ready345
+zeros344:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready339:
+ready345:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed341
-k340:
+	BLE summed347
+k346:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R10, four_188
-	TBZ $1, R10, fewer_188
+	TBNZ $2, R10, four_190
+	TBZ $1, R10, fewer_190
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R10, end_188
+	TBZ $0, R10, end_190
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_188
-fewer_188:
+	JMP end_190
+fewer_190:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R10, end_188
+	TBZ $0, R10, end_190
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_188
-four_188:
+	JMP end_190
+four_190:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_188:
+end_190:
 	WORD $0xbd400069 // ldr s9, [x3, #0]
 	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
@@ -8617,116 +9909,116 @@ end_188:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k340
-summed341:
+	BNE k346
+summed347:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_189
-	TBZ $1, R10, fewer_189
+	TBNZ $2, R10, four_191
+	TBZ $1, R10, fewer_191
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R10, end_189
+	TBZ $0, R10, end_191
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_189
-fewer_189:
-	TBZ $0, R10, end_189
+	JMP end_191
+fewer_191:
+	TBZ $0, R10, end_191
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_189
-four_189:
+	JMP end_191
+four_191:
 	WORD $0x3d800202 // str q2, [x16]
-end_189:
+end_191:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_190
-	TBZ $1, R10, fewer_190
+	TBNZ $2, R10, four_192
+	TBZ $1, R10, fewer_192
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_190
+	TBZ $0, R10, end_192
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_190
-fewer_190:
-	TBZ $0, R10, end_190
+	JMP end_192
+fewer_192:
+	TBZ $0, R10, end_192
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_190
-four_190:
+	JMP end_192
+four_192:
 	WORD $0x3d800205 // str q5, [x16]
-end_190:
-	JMP end315
-fewer337:
+end_192:
+	JMP end321
+fewer343:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer342
+	BLE fewer348
 	TST R3, R3
-	BEQ zeros343
+	BEQ zeros349
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_191
-	TBZ $1, R10, fewer_191
+	TBNZ $2, R10, four_193
+	TBZ $1, R10, fewer_193
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_191
+	TBZ $0, R10, end_193
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_191
-fewer_191:
+	JMP end_193
+fewer_193:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_191
+	TBZ $0, R10, end_193
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_191
-four_191:
+	JMP end_193
+four_193:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_191:
+end_193:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_192
-	TBZ $1, R10, fewer_192
+	TBNZ $2, R10, four_194
+	TBZ $1, R10, fewer_194
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_192
+	TBZ $0, R10, end_194
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_192
-fewer_192:
+	JMP end_194
+fewer_194:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_192
+	TBZ $0, R10, end_194
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_192
-four_192:
+	JMP end_194
+four_194:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_192:
-	JMP ready344
-zeros343:
+end_194:
+	JMP ready350
+zeros349:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready344:
+ready350:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed346
-k345:
+	BLE summed352
+k351:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R10, four_193
-	TBZ $1, R10, fewer_193
+	TBNZ $2, R10, four_195
+	TBZ $1, R10, fewer_195
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_193
+	TBZ $0, R10, end_195
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_193
-fewer_193:
+	JMP end_195
+fewer_195:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_193
+	TBZ $0, R10, end_195
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_193
-four_193:
+	JMP end_195
+four_195:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_193:
+end_195:
 	WORD $0xbd400066 // ldr s6, [x3, #0]
 	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
@@ -8736,103 +10028,103 @@ end_193:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k345
-summed346:
+	BNE k351
+summed352:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_194
-	TBZ $1, R10, fewer_194
+	TBNZ $2, R10, four_196
+	TBZ $1, R10, fewer_196
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R10, end_194
+	TBZ $0, R10, end_196
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_194
-fewer_194:
-	TBZ $0, R10, end_194
+	JMP end_196
+fewer_196:
+	TBZ $0, R10, end_196
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_194
-four_194:
+	JMP end_196
+four_196:
 	WORD $0x3d800201 // str q1, [x16]
-end_194:
+end_196:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_195
-	TBZ $1, R10, fewer_195
+	TBNZ $2, R10, four_197
+	TBZ $1, R10, fewer_197
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_195
+	TBZ $0, R10, end_197
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_195
-fewer_195:
-	TBZ $0, R10, end_195
-	WORD $0xbd000203 // str s3, [x16]
-	JMP end_195
-four_195:
-	WORD $0x3d800203 // str q3, [x16]
-end_195:
-	JMP end315
-fewer342:
-	TST R3, R3
-	BEQ zeros347
-	TBNZ $2, R6, four_196
-	TBZ $1, R6, fewer_196
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_196
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_196
-fewer_196:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_196
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_196
-four_196:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_196:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_197
-	TBZ $1, R6, fewer_197
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_197
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_197
 fewer_197:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_197
-	WORD $0xbd400061 // ldr s1, [x3]
+	TBZ $0, R10, end_197
+	WORD $0xbd000203 // str s3, [x16]
 	JMP end_197
 four_197:
-	WORD $0x3dc00061 // ldr q1, [x3]
+	WORD $0x3d800203 // str q3, [x16]
 end_197:
-	JMP ready348
-zeros347:
+	JMP end321
+fewer348:
+	TST R3, R3
+	BEQ zeros353
+	TBNZ $2, R6, four_198
+	TBZ $1, R6, fewer_198
+	WORD $0xfd400060 // ldr d0, [x3]
+	TBZ $0, R6, end_198
+	ADD $8, R3, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_198
+fewer_198:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_198
+	WORD $0xbd400060 // ldr s0, [x3]
+	JMP end_198
+four_198:
+	WORD $0x3dc00060 // ldr q0, [x3]
+end_198:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_199
+	TBZ $1, R6, fewer_199
+	WORD $0xfd400061 // ldr d1, [x3]
+	TBZ $0, R6, end_199
+	ADD $8, R3, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_199
+fewer_199:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_199
+	WORD $0xbd400061 // ldr s1, [x3]
+	JMP end_199
+four_199:
+	WORD $0x3dc00061 // ldr q1, [x3]
+end_199:
+	JMP ready354
+zeros353:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready348:
+ready354:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed350
-k349:
-	TBNZ $2, R6, four_198
-	TBZ $1, R6, fewer_198
+	BLE summed356
+k355:
+	TBNZ $2, R6, four_200
+	TBZ $1, R6, fewer_200
 	WORD $0xfd400042 // ldr d2, [x2]
-	TBZ $0, R6, end_198
+	TBZ $0, R6, end_200
 	ADD $8, R2, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_198
-fewer_198:
+	JMP end_200
+fewer_200:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_198
+	TBZ $0, R6, end_200
 	WORD $0xbd400042 // ldr s2, [x2]
-	JMP end_198
-four_198:
+	JMP end_200
+four_200:
 	WORD $0x3dc00042 // ldr q2, [x2]
-end_198:
+end_200:
 	WORD $0xbd400063 // ldr s3, [x3, #0]
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
 	WORD $0xbc676863 // ldr s3, [x3, x7]
@@ -8840,39 +10132,39 @@ end_198:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R10
-	BNE k349
-summed350:
-	TBNZ $2, R6, four_199
-	TBZ $1, R6, fewer_199
+	BNE k355
+summed356:
+	TBNZ $2, R6, four_201
+	TBZ $1, R6, fewer_201
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_199
+	TBZ $0, R6, end_201
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_199
-fewer_199:
-	TBZ $0, R6, end_199
+	JMP end_201
+fewer_201:
+	TBZ $0, R6, end_201
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_199
-four_199:
+	JMP end_201
+four_201:
 	WORD $0x3d800020 // str q0, [x1]
-end_199:
+end_201:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_200
-	TBZ $1, R6, fewer_200
+	TBNZ $2, R6, four_202
+	TBZ $1, R6, fewer_202
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_200
+	TBZ $0, R6, end_202
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_200
-fewer_200:
-	TBZ $0, R6, end_200
+	JMP end_202
+fewer_202:
+	TBZ $0, R6, end_202
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_200
-four_200:
+	JMP end_202
+four_202:
 	WORD $0x3d800021 // str q1, [x1]
-end_200:
-end315:
+end_202:
+end321:
 	RET
 
 // func gemm3x128(args *byte)
@@ -8885,11 +10177,11 @@ TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile352:
+tile358:
 	CMP $0x00000018, R6
-	BLT next353
+	BLT next359
 	TST R3, R3
-	BEQ zeros355
+	BEQ zeros361
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -8913,8 +10205,8 @@ tile352:
 	WORD $0x3dc00d4f // ldr q15, [x10, #48]
 	WORD $0x3dc01150 // ldr q16, [x10, #64]
 	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	JMP ready356
-zeros355:
+	JMP ready362
+zeros361:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -8933,13 +10225,13 @@ zeros355:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready356:
+ready362:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed358
-k357:
+	BLE summed364
+k363:
 	WORD $0x3dc00172 // ldr q18, [x11, #0]
 	WORD $0x3dc00573 // ldr q19, [x11, #16]
 	WORD $0x3dc00974 // ldr q20, [x11, #32]
@@ -8971,8 +10263,8 @@ k357:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k357
-summed358:
+	BNE k363
+summed364:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -8999,17 +10291,17 @@ summed358:
 	ADD $0x00000060, R1
 	ADD $0x00000060, R2
 	TST R3, R3
-	BEQ same354
+	BEQ same360
 	ADD $0x00000060, R3
-same354:
+same360:
 	SUBS $0x00000018, R6
-	JMP tile352
-next353:
-tile359:
+	JMP tile358
+next359:
+tile365:
 	CMP $0x00000010, R6
-	BLT next360
+	BLT next366
 	TST R3, R3
-	BEQ zeros362
+	BEQ zeros368
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -9027,8 +10319,8 @@ tile359:
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
 	WORD $0x3dc00d4b // ldr q11, [x10, #48]
-	JMP ready363
-zeros362:
+	JMP ready369
+zeros368:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9041,13 +10333,13 @@ zeros362:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready363:
+ready369:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed365
-k364:
+	BLE summed371
+k370:
 	WORD $0x3dc0016c // ldr q12, [x11, #0]
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
@@ -9071,8 +10363,8 @@ k364:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k364
-summed365:
+	BNE k370
+summed371:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -9093,82 +10385,82 @@ summed365:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same361
+	BEQ same367
 	ADD $0x00000040, R3
-same361:
+same367:
 	SUBS $0x00000010, R6
-	JMP tile359
-next360:
+	JMP tile365
+next366:
 	TST R6, R6
-	BLE end351
+	BLE end357
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer368
+	BLE fewer374
 	TST R3, R3
-	BEQ zeros369
+	BEQ zeros375
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_201
-	TBZ $1, R10, fewer_201
+	TBNZ $2, R10, four_203
+	TBZ $1, R10, fewer_203
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_201
+	TBZ $0, R10, end_203
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_201
-fewer_201:
+	JMP end_203
+fewer_203:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_201
+	TBZ $0, R10, end_203
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_201
-four_201:
+	JMP end_203
+four_203:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_201:
+end_203:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_202
-	TBZ $1, R10, fewer_202
+	TBNZ $2, R10, four_204
+	TBZ $1, R10, fewer_204
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_202
+	TBZ $0, R10, end_204
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_202
-fewer_202:
+	JMP end_204
+fewer_204:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_202
+	TBZ $0, R10, end_204
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_202
-four_202:
+	JMP end_204
+four_204:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_202:
+end_204:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_203
-	TBZ $1, R10, fewer_203
+	TBNZ $2, R10, four_205
+	TBZ $1, R10, fewer_205
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_203
+	TBZ $0, R10, end_205
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_203
-fewer_203:
+	JMP end_205
+fewer_205:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_203
+	TBZ $0, R10, end_205
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_203
-four_203:
+	JMP end_205
+four_205:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_203:
-	JMP ready370
-zeros369:
+end_205:
+	JMP ready376
+zeros375:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9181,31 +10473,31 @@ zeros369:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready370:
+ready376:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed372
-k371:
+	BLE summed378
+k377:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	WORD $0x3dc0084e // ldr q14, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R10, four_204
-	TBZ $1, R10, fewer_204
+	TBNZ $2, R10, four_206
+	TBZ $1, R10, fewer_206
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R10, end_204
+	TBZ $0, R10, end_206
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_204
-fewer_204:
+	JMP end_206
+fewer_206:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R10, end_204
+	TBZ $0, R10, end_206
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_204
-four_204:
+	JMP end_206
+four_206:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_204:
+end_206:
 	WORD $0xbd400070 // ldr s16, [x3, #0]
 	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
 	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
@@ -9225,133 +10517,133 @@ end_204:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k371
-summed372:
+	BNE k377
+summed378:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_205
-	TBZ $1, R10, fewer_205
+	TBNZ $2, R10, four_207
+	TBZ $1, R10, fewer_207
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_205
+	TBZ $0, R10, end_207
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_205
-fewer_205:
-	TBZ $0, R10, end_205
+	JMP end_207
+fewer_207:
+	TBZ $0, R10, end_207
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_205
-four_205:
+	JMP end_207
+four_207:
 	WORD $0x3d800203 // str q3, [x16]
-end_205:
+end_207:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_206
-	TBZ $1, R10, fewer_206
+	TBNZ $2, R10, four_208
+	TBZ $1, R10, fewer_208
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R10, end_206
+	TBZ $0, R10, end_208
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_206
-fewer_206:
-	TBZ $0, R10, end_206
+	JMP end_208
+fewer_208:
+	TBZ $0, R10, end_208
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_206
-four_206:
+	JMP end_208
+four_208:
 	WORD $0x3d800207 // str q7, [x16]
-end_206:
+end_208:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_207
-	TBZ $1, R10, fewer_207
+	TBNZ $2, R10, four_209
+	TBZ $1, R10, fewer_209
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R10, end_207
+	TBZ $0, R10, end_209
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_207
-fewer_207:
-	TBZ $0, R10, end_207
+	JMP end_209
+fewer_209:
+	TBZ $0, R10, end_209
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_207
-four_207:
+	JMP end_209
+four_209:
 	WORD $0x3d80020b // str q11, [x16]
-end_207:
-	JMP end351
-fewer368:
+end_209:
+	JMP end357
+fewer374:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer373
+	BLE fewer379
 	TST R3, R3
-	BEQ zeros374
+	BEQ zeros380
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_208
-	TBZ $1, R10, fewer_208
+	TBNZ $2, R10, four_210
+	TBZ $1, R10, fewer_210
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R10, end_208
+	TBZ $0, R10, end_210
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_208
-fewer_208:
+	JMP end_210
+fewer_210:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_208
+	TBZ $0, R10, end_210
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_208
-four_208:
+	JMP end_210
+four_210:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_208:
+end_210:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_209
-	TBZ $1, R10, fewer_209
+	TBNZ $2, R10, four_211
+	TBZ $1, R10, fewer_211
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_209
+	TBZ $0, R10, end_211
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_209
-fewer_209:
+	JMP end_211
+fewer_211:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_209
+	TBZ $0, R10, end_211
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_209
-four_209:
+	JMP end_211
+four_211:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_209:
+end_211:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_210
-	TBZ $1, R10, fewer_210
+	TBNZ $2, R10, four_212
+	TBZ $1, R10, fewer_212
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R10, end_210
+	TBZ $0, R10, end_212
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_210
-fewer_210:
+	JMP end_212
+fewer_212:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R10, end_210
+	TBZ $0, R10, end_212
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_210
-four_210:
+	JMP end_212
+four_212:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_210:
-	JMP ready375
-zeros374:
+end_212:
+	JMP ready381
+zeros380:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9361,30 +10653,30 @@ zeros374:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
-ready375:
+ready381:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed377
-k376:
+	BLE summed383
+k382:
 	WORD $0x3dc00049 // ldr q9, [x2, #0]
 	WORD $0x3dc0044a // ldr q10, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R10, four_211
-	TBZ $1, R10, fewer_211
+	TBNZ $2, R10, four_213
+	TBZ $1, R10, fewer_213
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_211
+	TBZ $0, R10, end_213
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_211
-fewer_211:
+	JMP end_213
+fewer_213:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_211
+	TBZ $0, R10, end_213
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_211
-four_211:
+	JMP end_213
+four_213:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_211:
+end_213:
 	WORD $0xbd40006c // ldr s12, [x3, #0]
 	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
 	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
@@ -9401,156 +10693,156 @@ end_211:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k376
-summed377:
+	BNE k382
+summed383:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_212
-	TBZ $1, R10, fewer_212
+	TBNZ $2, R10, four_214
+	TBZ $1, R10, fewer_214
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R10, end_212
+	TBZ $0, R10, end_214
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_212
-fewer_212:
-	TBZ $0, R10, end_212
+	JMP end_214
+fewer_214:
+	TBZ $0, R10, end_214
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_212
-four_212:
+	JMP end_214
+four_214:
 	WORD $0x3d800202 // str q2, [x16]
-end_212:
+end_214:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_213
-	TBZ $1, R10, fewer_213
+	TBNZ $2, R10, four_215
+	TBZ $1, R10, fewer_215
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_213
+	TBZ $0, R10, end_215
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_213
-fewer_213:
-	TBZ $0, R10, end_213
+	JMP end_215
+fewer_215:
+	TBZ $0, R10, end_215
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_213
-four_213:
+	JMP end_215
+four_215:
 	WORD $0x3d800205 // str q5, [x16]
-end_213:
+end_215:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_214
-	TBZ $1, R10, fewer_214
+	TBNZ $2, R10, four_216
+	TBZ $1, R10, fewer_216
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R10, end_214
+	TBZ $0, R10, end_216
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_214
-fewer_214:
-	TBZ $0, R10, end_214
+	JMP end_216
+fewer_216:
+	TBZ $0, R10, end_216
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_214
-four_214:
+	JMP end_216
+four_216:
 	WORD $0x3d800208 // str q8, [x16]
-end_214:
-	JMP end351
-fewer373:
+end_216:
+	JMP end357
+fewer379:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer378
+	BLE fewer384
 	TST R3, R3
-	BEQ zeros379
+	BEQ zeros385
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_215
-	TBZ $1, R10, fewer_215
+	TBNZ $2, R10, four_217
+	TBZ $1, R10, fewer_217
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_215
+	TBZ $0, R10, end_217
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_215
-fewer_215:
+	JMP end_217
+fewer_217:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_215
+	TBZ $0, R10, end_217
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_215
-four_215:
+	JMP end_217
+four_217:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_215:
+end_217:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_216
-	TBZ $1, R10, fewer_216
+	TBNZ $2, R10, four_218
+	TBZ $1, R10, fewer_218
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_216
+	TBZ $0, R10, end_218
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_216
-fewer_216:
+	JMP end_218
+fewer_218:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_216
+	TBZ $0, R10, end_218
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_216
-four_216:
+	JMP end_218
+four_218:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_216:
+end_218:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_217
-	TBZ $1, R10, fewer_217
+	TBNZ $2, R10, four_219
+	TBZ $1, R10, fewer_219
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_217
+	TBZ $0, R10, end_219
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_217
-fewer_217:
+	JMP end_219
+fewer_219:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_217
+	TBZ $0, R10, end_219
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_217
-four_217:
+	JMP end_219
+four_219:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_217:
-	JMP ready380
-zeros379:
+end_219:
+	JMP ready386
+zeros385:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready380:
+ready386:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed382
-k381:
+	BLE summed388
+k387:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R10, four_218
-	TBZ $1, R10, fewer_218
+	TBNZ $2, R10, four_220
+	TBZ $1, R10, fewer_220
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_218
+	TBZ $0, R10, end_220
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_218
-fewer_218:
+	JMP end_220
+fewer_220:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_218
+	TBZ $0, R10, end_220
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_218
-four_218:
+	JMP end_220
+four_220:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_218:
+end_220:
 	WORD $0xbd400068 // ldr s8, [x3, #0]
 	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
 	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
@@ -9564,139 +10856,139 @@ end_218:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k381
-summed382:
+	BNE k387
+summed388:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_219
-	TBZ $1, R10, fewer_219
+	TBNZ $2, R10, four_221
+	TBZ $1, R10, fewer_221
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R10, end_219
+	TBZ $0, R10, end_221
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_219
-fewer_219:
-	TBZ $0, R10, end_219
+	JMP end_221
+fewer_221:
+	TBZ $0, R10, end_221
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_219
-four_219:
+	JMP end_221
+four_221:
 	WORD $0x3d800201 // str q1, [x16]
-end_219:
+end_221:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_220
-	TBZ $1, R10, fewer_220
+	TBNZ $2, R10, four_222
+	TBZ $1, R10, fewer_222
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_220
+	TBZ $0, R10, end_222
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_220
-fewer_220:
-	TBZ $0, R10, end_220
+	JMP end_222
+fewer_222:
+	TBZ $0, R10, end_222
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_220
-four_220:
+	JMP end_222
+four_222:
 	WORD $0x3d800203 // str q3, [x16]
-end_220:
+end_222:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_221
-	TBZ $1, R10, fewer_221
+	TBNZ $2, R10, four_223
+	TBZ $1, R10, fewer_223
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_221
+	TBZ $0, R10, end_223
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_221
-fewer_221:
-	TBZ $0, R10, end_221
-	WORD $0xbd000205 // str s5, [x16]
-	JMP end_221
-four_221:
-	WORD $0x3d800205 // str q5, [x16]
-end_221:
-	JMP end351
-fewer378:
-	TST R3, R3
-	BEQ zeros383
-	TBNZ $2, R6, four_222
-	TBZ $1, R6, fewer_222
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_222
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_222
-fewer_222:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_222
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_222
-four_222:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_222:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_223
-	TBZ $1, R6, fewer_223
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_223
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_223
 fewer_223:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_223
-	WORD $0xbd400061 // ldr s1, [x3]
+	TBZ $0, R10, end_223
+	WORD $0xbd000205 // str s5, [x16]
 	JMP end_223
 four_223:
-	WORD $0x3dc00061 // ldr q1, [x3]
+	WORD $0x3d800205 // str q5, [x16]
 end_223:
-	MOVD 80(R0), R17
-	ADD R17, R3
+	JMP end357
+fewer384:
+	TST R3, R3
+	BEQ zeros389
 	TBNZ $2, R6, four_224
 	TBZ $1, R6, fewer_224
-	WORD $0xfd400062 // ldr d2, [x3]
+	WORD $0xfd400060 // ldr d0, [x3]
 	TBZ $0, R6, end_224
 	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
 	JMP end_224
 fewer_224:
-	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
 	TBZ $0, R6, end_224
-	WORD $0xbd400062 // ldr s2, [x3]
+	WORD $0xbd400060 // ldr s0, [x3]
 	JMP end_224
 four_224:
-	WORD $0x3dc00062 // ldr q2, [x3]
+	WORD $0x3dc00060 // ldr q0, [x3]
 end_224:
-	JMP ready384
-zeros383:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_225
+	TBZ $1, R6, fewer_225
+	WORD $0xfd400061 // ldr d1, [x3]
+	TBZ $0, R6, end_225
+	ADD $8, R3, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_225
+fewer_225:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_225
+	WORD $0xbd400061 // ldr s1, [x3]
+	JMP end_225
+four_225:
+	WORD $0x3dc00061 // ldr q1, [x3]
+end_225:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_226
+	TBZ $1, R6, fewer_226
+	WORD $0xfd400062 // ldr d2, [x3]
+	TBZ $0, R6, end_226
+	ADD $8, R3, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_226
+fewer_226:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_226
+	WORD $0xbd400062 // ldr s2, [x3]
+	JMP end_226
+four_226:
+	WORD $0x3dc00062 // ldr q2, [x3]
+end_226:
+	JMP ready390
+zeros389:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready384:
+ready390:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed386
-k385:
-	TBNZ $2, R6, four_225
-	TBZ $1, R6, fewer_225
+	BLE summed392
+k391:
+	TBNZ $2, R6, four_227
+	TBZ $1, R6, fewer_227
 	WORD $0xfd400043 // ldr d3, [x2]
-	TBZ $0, R6, end_225
+	TBZ $0, R6, end_227
 	ADD $8, R2, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_225
-fewer_225:
+	JMP end_227
+fewer_227:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_225
+	TBZ $0, R6, end_227
 	WORD $0xbd400043 // ldr s3, [x2]
-	JMP end_225
-four_225:
+	JMP end_227
+four_227:
 	WORD $0x3dc00043 // ldr q3, [x2]
-end_225:
+end_227:
 	WORD $0xbd400064 // ldr s4, [x3, #0]
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0xbc676864 // ldr s4, [x3, x7]
@@ -9707,55 +10999,55 @@ end_225:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R10
-	BNE k385
-summed386:
-	TBNZ $2, R6, four_226
-	TBZ $1, R6, fewer_226
-	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_226
-	ADD $8, R1, R17
-	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_226
-fewer_226:
-	TBZ $0, R6, end_226
-	WORD $0xbd000020 // str s0, [x1]
-	JMP end_226
-four_226:
-	WORD $0x3d800020 // str q0, [x1]
-end_226:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	TBNZ $2, R6, four_227
-	TBZ $1, R6, fewer_227
-	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_227
-	ADD $8, R1, R17
-	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_227
-fewer_227:
-	TBZ $0, R6, end_227
-	WORD $0xbd000021 // str s1, [x1]
-	JMP end_227
-four_227:
-	WORD $0x3d800021 // str q1, [x1]
-end_227:
-	MOVD 56(R0), R17
-	ADD R17, R1
+	BNE k391
+summed392:
 	TBNZ $2, R6, four_228
 	TBZ $1, R6, fewer_228
-	WORD $0xfd000022 // str d2, [x1]
+	WORD $0xfd000020 // str d0, [x1]
 	TBZ $0, R6, end_228
 	ADD $8, R1, R17
-	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
 	JMP end_228
 fewer_228:
 	TBZ $0, R6, end_228
-	WORD $0xbd000022 // str s2, [x1]
+	WORD $0xbd000020 // str s0, [x1]
 	JMP end_228
 four_228:
-	WORD $0x3d800022 // str q2, [x1]
+	WORD $0x3d800020 // str q0, [x1]
 end_228:
-end351:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_229
+	TBZ $1, R6, fewer_229
+	WORD $0xfd000021 // str d1, [x1]
+	TBZ $0, R6, end_229
+	ADD $8, R1, R17
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
+	JMP end_229
+fewer_229:
+	TBZ $0, R6, end_229
+	WORD $0xbd000021 // str s1, [x1]
+	JMP end_229
+four_229:
+	WORD $0x3d800021 // str q1, [x1]
+end_229:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_230
+	TBZ $1, R6, fewer_230
+	WORD $0xfd000022 // str d2, [x1]
+	TBZ $0, R6, end_230
+	ADD $8, R1, R17
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	JMP end_230
+fewer_230:
+	TBZ $0, R6, end_230
+	WORD $0xbd000022 // str s2, [x1]
+	JMP end_230
+four_230:
+	WORD $0x3d800022 // str q2, [x1]
+end_230:
+end357:
 	RET
 
 // func gemm4x128(args *byte)
@@ -9769,11 +11061,11 @@ TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile388:
+tile394:
 	CMP $0x00000010, R6
-	BLT next389
+	BLT next395
 	TST R3, R3
-	BEQ zeros391
+	BEQ zeros397
 	MOVD R3, R11
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
@@ -9797,8 +11089,8 @@ tile388:
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
 	WORD $0x3dc00d6f // ldr q15, [x11, #48]
-	JMP ready392
-zeros391:
+	JMP ready398
+zeros397:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9815,13 +11107,13 @@ zeros391:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready392:
+ready398:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed394
-k393:
+	BLE summed400
+k399:
 	WORD $0x3dc00190 // ldr q16, [x12, #0]
 	WORD $0x3dc00591 // ldr q17, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
@@ -9850,8 +11142,8 @@ k393:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k393
-summed394:
+	BNE k399
+summed400:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -9878,103 +11170,103 @@ summed394:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same390
+	BEQ same396
 	ADD $0x00000040, R3
-same390:
+same396:
 	SUBS $0x00000010, R6
-	JMP tile388
-next389:
+	JMP tile394
+next395:
 	TST R6, R6
-	BLE end387
+	BLE end393
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer397
+	BLE fewer403
 	TST R3, R3
-	BEQ zeros398
+	BEQ zeros404
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_229
-	TBZ $1, R11, fewer_229
+	TBNZ $2, R11, four_231
+	TBZ $1, R11, fewer_231
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_229
+	TBZ $0, R11, end_231
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_229
-fewer_229:
+	JMP end_231
+fewer_231:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_229
+	TBZ $0, R11, end_231
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_229
-four_229:
+	JMP end_231
+four_231:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_229:
+end_231:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_230
-	TBZ $1, R11, fewer_230
+	TBNZ $2, R11, four_232
+	TBZ $1, R11, fewer_232
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_230
+	TBZ $0, R11, end_232
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_230
-fewer_230:
+	JMP end_232
+fewer_232:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_230
+	TBZ $0, R11, end_232
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_230
-four_230:
+	JMP end_232
+four_232:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_230:
+end_232:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_231
-	TBZ $1, R11, fewer_231
+	TBNZ $2, R11, four_233
+	TBZ $1, R11, fewer_233
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_231
+	TBZ $0, R11, end_233
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_231
-fewer_231:
+	JMP end_233
+fewer_233:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_231
+	TBZ $0, R11, end_233
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_231
-four_231:
+	JMP end_233
+four_233:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_231:
+end_233:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	WORD $0x3dc0086e // ldr q14, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_232
-	TBZ $1, R11, fewer_232
+	TBNZ $2, R11, four_234
+	TBZ $1, R11, fewer_234
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R11, end_232
+	TBZ $0, R11, end_234
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_232
-fewer_232:
+	JMP end_234
+fewer_234:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R11, end_232
+	TBZ $0, R11, end_234
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_232
-four_232:
+	JMP end_234
+four_234:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_232:
-	JMP ready399
-zeros398:
+end_234:
+	JMP ready405
+zeros404:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9991,31 +11283,31 @@ zeros398:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready399:
+ready405:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed401
-k400:
+	BLE summed407
+k406:
 	WORD $0x3dc00050 // ldr q16, [x2, #0]
 	WORD $0x3dc00451 // ldr q17, [x2, #16]
 	WORD $0x3dc00852 // ldr q18, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R11, four_233
-	TBZ $1, R11, fewer_233
+	TBNZ $2, R11, four_235
+	TBZ $1, R11, fewer_235
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R11, end_233
+	TBZ $0, R11, end_235
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_233
-fewer_233:
+	JMP end_235
+fewer_235:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R11, end_233
+	TBZ $0, R11, end_235
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_233
-four_233:
+	JMP end_235
+four_235:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_233:
+end_235:
 	WORD $0xbd400074 // ldr s20, [x3, #0]
 	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
 	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
@@ -10040,173 +11332,173 @@ end_233:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k400
-summed401:
+	BNE k406
+summed407:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_234
-	TBZ $1, R11, fewer_234
+	TBNZ $2, R11, four_236
+	TBZ $1, R11, fewer_236
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_234
+	TBZ $0, R11, end_236
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_234
-fewer_234:
-	TBZ $0, R11, end_234
+	JMP end_236
+fewer_236:
+	TBZ $0, R11, end_236
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_234
-four_234:
+	JMP end_236
+four_236:
 	WORD $0x3d800203 // str q3, [x16]
-end_234:
+end_236:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_235
-	TBZ $1, R11, fewer_235
+	TBNZ $2, R11, four_237
+	TBZ $1, R11, fewer_237
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_235
+	TBZ $0, R11, end_237
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_235
-fewer_235:
-	TBZ $0, R11, end_235
+	JMP end_237
+fewer_237:
+	TBZ $0, R11, end_237
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_235
-four_235:
+	JMP end_237
+four_237:
 	WORD $0x3d800207 // str q7, [x16]
-end_235:
+end_237:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_236
-	TBZ $1, R11, fewer_236
+	TBNZ $2, R11, four_238
+	TBZ $1, R11, fewer_238
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_236
+	TBZ $0, R11, end_238
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_236
-fewer_236:
-	TBZ $0, R11, end_236
+	JMP end_238
+fewer_238:
+	TBZ $0, R11, end_238
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_236
-four_236:
+	JMP end_238
+four_238:
 	WORD $0x3d80020b // str q11, [x16]
-end_236:
+end_238:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_237
-	TBZ $1, R11, fewer_237
+	TBNZ $2, R11, four_239
+	TBZ $1, R11, fewer_239
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R11, end_237
+	TBZ $0, R11, end_239
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_237
-fewer_237:
-	TBZ $0, R11, end_237
+	JMP end_239
+fewer_239:
+	TBZ $0, R11, end_239
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_237
-four_237:
+	JMP end_239
+four_239:
 	WORD $0x3d80020f // str q15, [x16]
-end_237:
-	JMP end387
-fewer397:
+end_239:
+	JMP end393
+fewer403:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer402
+	BLE fewer408
 	TST R3, R3
-	BEQ zeros403
+	BEQ zeros409
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_238
-	TBZ $1, R11, fewer_238
+	TBNZ $2, R11, four_240
+	TBZ $1, R11, fewer_240
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R11, end_238
+	TBZ $0, R11, end_240
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_238
-fewer_238:
+	JMP end_240
+fewer_240:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R11, end_238
+	TBZ $0, R11, end_240
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_238
-four_238:
+	JMP end_240
+four_240:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_238:
+end_240:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_239
-	TBZ $1, R11, fewer_239
+	TBNZ $2, R11, four_241
+	TBZ $1, R11, fewer_241
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_239
+	TBZ $0, R11, end_241
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_239
-fewer_239:
+	JMP end_241
+fewer_241:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_239
+	TBZ $0, R11, end_241
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_239
-four_239:
+	JMP end_241
+four_241:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_239:
+end_241:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_240
-	TBZ $1, R11, fewer_240
+	TBNZ $2, R11, four_242
+	TBZ $1, R11, fewer_242
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R11, end_240
+	TBZ $0, R11, end_242
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_240
-fewer_240:
+	JMP end_242
+fewer_242:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R11, end_240
+	TBZ $0, R11, end_242
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_240
-four_240:
+	JMP end_242
+four_242:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_240:
+end_242:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	WORD $0x3dc0046a // ldr q10, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_241
-	TBZ $1, R11, fewer_241
+	TBNZ $2, R11, four_243
+	TBZ $1, R11, fewer_243
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_241
+	TBZ $0, R11, end_243
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_241
-fewer_241:
+	JMP end_243
+fewer_243:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_241
+	TBZ $0, R11, end_243
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_241
-four_241:
+	JMP end_243
+four_243:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_241:
-	JMP ready404
-zeros403:
+end_243:
+	JMP ready410
+zeros409:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10219,30 +11511,30 @@ zeros403:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready404:
+ready410:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed406
-k405:
+	BLE summed412
+k411:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R11, four_242
-	TBZ $1, R11, fewer_242
+	TBNZ $2, R11, four_244
+	TBZ $1, R11, fewer_244
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R11, end_242
+	TBZ $0, R11, end_244
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_242
-fewer_242:
+	JMP end_244
+fewer_244:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R11, end_242
+	TBZ $0, R11, end_244
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_242
-four_242:
+	JMP end_244
+four_244:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_242:
+end_244:
 	WORD $0xbd40006f // ldr s15, [x3, #0]
 	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
 	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
@@ -10263,165 +11555,165 @@ end_242:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k405
-summed406:
+	BNE k411
+summed412:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_243
-	TBZ $1, R11, fewer_243
+	TBNZ $2, R11, four_245
+	TBZ $1, R11, fewer_245
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R11, end_243
+	TBZ $0, R11, end_245
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_243
-fewer_243:
-	TBZ $0, R11, end_243
+	JMP end_245
+fewer_245:
+	TBZ $0, R11, end_245
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_243
-four_243:
+	JMP end_245
+four_245:
 	WORD $0x3d800202 // str q2, [x16]
-end_243:
+end_245:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_244
-	TBZ $1, R11, fewer_244
+	TBNZ $2, R11, four_246
+	TBZ $1, R11, fewer_246
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_244
+	TBZ $0, R11, end_246
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_244
-fewer_244:
-	TBZ $0, R11, end_244
+	JMP end_246
+fewer_246:
+	TBZ $0, R11, end_246
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_244
-four_244:
+	JMP end_246
+four_246:
 	WORD $0x3d800205 // str q5, [x16]
-end_244:
+end_246:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_245
-	TBZ $1, R11, fewer_245
+	TBNZ $2, R11, four_247
+	TBZ $1, R11, fewer_247
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R11, end_245
+	TBZ $0, R11, end_247
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_245
-fewer_245:
-	TBZ $0, R11, end_245
+	JMP end_247
+fewer_247:
+	TBZ $0, R11, end_247
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_245
-four_245:
+	JMP end_247
+four_247:
 	WORD $0x3d800208 // str q8, [x16]
-end_245:
+end_247:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_246
-	TBZ $1, R11, fewer_246
+	TBNZ $2, R11, four_248
+	TBZ $1, R11, fewer_248
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_246
+	TBZ $0, R11, end_248
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_246
-fewer_246:
-	TBZ $0, R11, end_246
+	JMP end_248
+fewer_248:
+	TBZ $0, R11, end_248
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_246
-four_246:
+	JMP end_248
+four_248:
 	WORD $0x3d80020b // str q11, [x16]
-end_246:
-	JMP end387
-fewer402:
+end_248:
+	JMP end393
+fewer408:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer407
+	BLE fewer413
 	TST R3, R3
-	BEQ zeros408
+	BEQ zeros414
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_247
-	TBZ $1, R11, fewer_247
+	TBNZ $2, R11, four_249
+	TBZ $1, R11, fewer_249
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R11, end_247
+	TBZ $0, R11, end_249
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_247
-fewer_247:
+	JMP end_249
+fewer_249:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R11, end_247
+	TBZ $0, R11, end_249
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_247
-four_247:
+	JMP end_249
+four_249:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_247:
+end_249:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_248
-	TBZ $1, R11, fewer_248
+	TBNZ $2, R11, four_250
+	TBZ $1, R11, fewer_250
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_248
+	TBZ $0, R11, end_250
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_248
-fewer_248:
+	JMP end_250
+fewer_250:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_248
+	TBZ $0, R11, end_250
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_248
-four_248:
+	JMP end_250
+four_250:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_248:
+end_250:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_249
-	TBZ $1, R11, fewer_249
+	TBNZ $2, R11, four_251
+	TBZ $1, R11, fewer_251
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_249
+	TBZ $0, R11, end_251
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_249
-fewer_249:
+	JMP end_251
+fewer_251:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_249
+	TBZ $0, R11, end_251
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_249
-four_249:
+	JMP end_251
+four_251:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_249:
+end_251:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_250
-	TBZ $1, R11, fewer_250
+	TBNZ $2, R11, four_252
+	TBZ $1, R11, fewer_252
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_250
+	TBZ $0, R11, end_252
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_250
-fewer_250:
+	JMP end_252
+fewer_252:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_250
+	TBZ $0, R11, end_252
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_250
-four_250:
+	JMP end_252
+four_252:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_250:
-	JMP ready409
-zeros408:
+end_252:
+	JMP ready415
+zeros414:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10430,29 +11722,29 @@ zeros408:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready409:
+ready415:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed411
-k410:
+	BLE summed417
+k416:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R11, four_251
-	TBZ $1, R11, fewer_251
+	TBNZ $2, R11, four_253
+	TBZ $1, R11, fewer_253
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R11, end_251
+	TBZ $0, R11, end_253
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_251
-fewer_251:
+	JMP end_253
+fewer_253:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R11, end_251
+	TBZ $0, R11, end_253
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_251
-four_251:
+	JMP end_253
+four_253:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_251:
+end_253:
 	WORD $0xbd40006a // ldr s10, [x3, #0]
 	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
 	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
@@ -10469,175 +11761,175 @@ end_251:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k410
-summed411:
+	BNE k416
+summed417:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_252
-	TBZ $1, R11, fewer_252
+	TBNZ $2, R11, four_254
+	TBZ $1, R11, fewer_254
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R11, end_252
+	TBZ $0, R11, end_254
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_252
-fewer_252:
-	TBZ $0, R11, end_252
+	JMP end_254
+fewer_254:
+	TBZ $0, R11, end_254
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_252
-four_252:
+	JMP end_254
+four_254:
 	WORD $0x3d800201 // str q1, [x16]
-end_252:
+end_254:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_253
-	TBZ $1, R11, fewer_253
+	TBNZ $2, R11, four_255
+	TBZ $1, R11, fewer_255
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_253
+	TBZ $0, R11, end_255
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_253
-fewer_253:
-	TBZ $0, R11, end_253
+	JMP end_255
+fewer_255:
+	TBZ $0, R11, end_255
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_253
-four_253:
+	JMP end_255
+four_255:
 	WORD $0x3d800203 // str q3, [x16]
-end_253:
+end_255:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_254
-	TBZ $1, R11, fewer_254
+	TBNZ $2, R11, four_256
+	TBZ $1, R11, fewer_256
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_254
+	TBZ $0, R11, end_256
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_254
-fewer_254:
-	TBZ $0, R11, end_254
+	JMP end_256
+fewer_256:
+	TBZ $0, R11, end_256
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_254
-four_254:
+	JMP end_256
+four_256:
 	WORD $0x3d800205 // str q5, [x16]
-end_254:
+end_256:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_255
-	TBZ $1, R11, fewer_255
+	TBNZ $2, R11, four_257
+	TBZ $1, R11, fewer_257
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_255
+	TBZ $0, R11, end_257
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_255
-fewer_255:
-	TBZ $0, R11, end_255
-	WORD $0xbd000207 // str s7, [x16]
-	JMP end_255
-four_255:
-	WORD $0x3d800207 // str q7, [x16]
-end_255:
-	JMP end387
-fewer407:
-	TST R3, R3
-	BEQ zeros412
-	TBNZ $2, R6, four_256
-	TBZ $1, R6, fewer_256
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_256
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_256
-fewer_256:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_256
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_256
-four_256:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_256:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_257
-	TBZ $1, R6, fewer_257
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_257
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_257
 fewer_257:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_257
-	WORD $0xbd400061 // ldr s1, [x3]
+	TBZ $0, R11, end_257
+	WORD $0xbd000207 // str s7, [x16]
 	JMP end_257
 four_257:
-	WORD $0x3dc00061 // ldr q1, [x3]
+	WORD $0x3d800207 // str q7, [x16]
 end_257:
-	MOVD 80(R0), R17
-	ADD R17, R3
+	JMP end393
+fewer413:
+	TST R3, R3
+	BEQ zeros418
 	TBNZ $2, R6, four_258
 	TBZ $1, R6, fewer_258
-	WORD $0xfd400062 // ldr d2, [x3]
+	WORD $0xfd400060 // ldr d0, [x3]
 	TBZ $0, R6, end_258
 	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
 	JMP end_258
 fewer_258:
-	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
 	TBZ $0, R6, end_258
-	WORD $0xbd400062 // ldr s2, [x3]
+	WORD $0xbd400060 // ldr s0, [x3]
 	JMP end_258
 four_258:
-	WORD $0x3dc00062 // ldr q2, [x3]
+	WORD $0x3dc00060 // ldr q0, [x3]
 end_258:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	TBNZ $2, R6, four_259
 	TBZ $1, R6, fewer_259
-	WORD $0xfd400063 // ldr d3, [x3]
+	WORD $0xfd400061 // ldr d1, [x3]
 	TBZ $0, R6, end_259
 	ADD $8, R3, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_259
 fewer_259:
-	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
 	TBZ $0, R6, end_259
-	WORD $0xbd400063 // ldr s3, [x3]
+	WORD $0xbd400061 // ldr s1, [x3]
 	JMP end_259
 four_259:
-	WORD $0x3dc00063 // ldr q3, [x3]
+	WORD $0x3dc00061 // ldr q1, [x3]
 end_259:
-	JMP ready413
-zeros412:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_260
+	TBZ $1, R6, fewer_260
+	WORD $0xfd400062 // ldr d2, [x3]
+	TBZ $0, R6, end_260
+	ADD $8, R3, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_260
+fewer_260:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_260
+	WORD $0xbd400062 // ldr s2, [x3]
+	JMP end_260
+four_260:
+	WORD $0x3dc00062 // ldr q2, [x3]
+end_260:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_261
+	TBZ $1, R6, fewer_261
+	WORD $0xfd400063 // ldr d3, [x3]
+	TBZ $0, R6, end_261
+	ADD $8, R3, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_261
+fewer_261:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_261
+	WORD $0xbd400063 // ldr s3, [x3]
+	JMP end_261
+four_261:
+	WORD $0x3dc00063 // ldr q3, [x3]
+end_261:
+	JMP ready419
+zeros418:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready413:
+ready419:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed415
-k414:
-	TBNZ $2, R6, four_260
-	TBZ $1, R6, fewer_260
+	BLE summed421
+k420:
+	TBNZ $2, R6, four_262
+	TBZ $1, R6, fewer_262
 	WORD $0xfd400044 // ldr d4, [x2]
-	TBZ $0, R6, end_260
+	TBZ $0, R6, end_262
 	ADD $8, R2, R17
 	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_260
-fewer_260:
+	JMP end_262
+fewer_262:
 	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_260
+	TBZ $0, R6, end_262
 	WORD $0xbd400044 // ldr s4, [x2]
-	JMP end_260
-four_260:
+	JMP end_262
+four_262:
 	WORD $0x3dc00044 // ldr q4, [x2]
-end_260:
+end_262:
 	WORD $0xbd400065 // ldr s5, [x3, #0]
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0xbc676865 // ldr s5, [x3, x7]
@@ -10650,71 +11942,71 @@ end_260:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R11
-	BNE k414
-summed415:
-	TBNZ $2, R6, four_261
-	TBZ $1, R6, fewer_261
-	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_261
-	ADD $8, R1, R17
-	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_261
-fewer_261:
-	TBZ $0, R6, end_261
-	WORD $0xbd000020 // str s0, [x1]
-	JMP end_261
-four_261:
-	WORD $0x3d800020 // str q0, [x1]
-end_261:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	TBNZ $2, R6, four_262
-	TBZ $1, R6, fewer_262
-	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_262
-	ADD $8, R1, R17
-	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_262
-fewer_262:
-	TBZ $0, R6, end_262
-	WORD $0xbd000021 // str s1, [x1]
-	JMP end_262
-four_262:
-	WORD $0x3d800021 // str q1, [x1]
-end_262:
-	MOVD 56(R0), R17
-	ADD R17, R1
+	BNE k420
+summed421:
 	TBNZ $2, R6, four_263
 	TBZ $1, R6, fewer_263
-	WORD $0xfd000022 // str d2, [x1]
+	WORD $0xfd000020 // str d0, [x1]
 	TBZ $0, R6, end_263
 	ADD $8, R1, R17
-	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
 	JMP end_263
 fewer_263:
 	TBZ $0, R6, end_263
-	WORD $0xbd000022 // str s2, [x1]
+	WORD $0xbd000020 // str s0, [x1]
 	JMP end_263
 four_263:
-	WORD $0x3d800022 // str q2, [x1]
+	WORD $0x3d800020 // str q0, [x1]
 end_263:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TBNZ $2, R6, four_264
 	TBZ $1, R6, fewer_264
-	WORD $0xfd000023 // str d3, [x1]
+	WORD $0xfd000021 // str d1, [x1]
 	TBZ $0, R6, end_264
 	ADD $8, R1, R17
-	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
 	JMP end_264
 fewer_264:
 	TBZ $0, R6, end_264
-	WORD $0xbd000023 // str s3, [x1]
+	WORD $0xbd000021 // str s1, [x1]
 	JMP end_264
 four_264:
-	WORD $0x3d800023 // str q3, [x1]
+	WORD $0x3d800021 // str q1, [x1]
 end_264:
-end387:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_265
+	TBZ $1, R6, fewer_265
+	WORD $0xfd000022 // str d2, [x1]
+	TBZ $0, R6, end_265
+	ADD $8, R1, R17
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	JMP end_265
+fewer_265:
+	TBZ $0, R6, end_265
+	WORD $0xbd000022 // str s2, [x1]
+	JMP end_265
+four_265:
+	WORD $0x3d800022 // str q2, [x1]
+end_265:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_266
+	TBZ $1, R6, fewer_266
+	WORD $0xfd000023 // str d3, [x1]
+	TBZ $0, R6, end_266
+	ADD $8, R1, R17
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	JMP end_266
+fewer_266:
+	TBZ $0, R6, end_266
+	WORD $0xbd000023 // str s3, [x1]
+	JMP end_266
+four_266:
+	WORD $0x3d800023 // str q3, [x1]
+end_266:
+end393:
 	RET
 
 // func gemm5x128(args *byte)
@@ -10728,11 +12020,11 @@ TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile417:
+tile423:
 	CMP $0x00000010, R6
-	BLT next418
+	BLT next424
 	TST R3, R3
-	BEQ zeros420
+	BEQ zeros426
 	MOVD R3, R11
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
@@ -10762,8 +12054,8 @@ tile417:
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
 	WORD $0x3dc00d73 // ldr q19, [x11, #48]
-	JMP ready421
-zeros420:
+	JMP ready427
+zeros426:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10784,13 +12076,13 @@ zeros420:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready421:
+ready427:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed423
-k422:
+	BLE summed429
+k428:
 	WORD $0x3dc00194 // ldr q20, [x12, #0]
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
@@ -10824,8 +12116,8 @@ k422:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k422
-summed423:
+	BNE k428
+summed429:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -10858,124 +12150,124 @@ summed423:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same419
+	BEQ same425
 	ADD $0x00000040, R3
-same419:
+same425:
 	SUBS $0x00000010, R6
-	JMP tile417
-next418:
+	JMP tile423
+next424:
 	TST R6, R6
-	BLE end416
+	BLE end422
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer426
+	BLE fewer432
 	TST R3, R3
-	BEQ zeros427
+	BEQ zeros433
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_265
-	TBZ $1, R11, fewer_265
+	TBNZ $2, R11, four_267
+	TBZ $1, R11, fewer_267
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_265
+	TBZ $0, R11, end_267
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_265
-fewer_265:
+	JMP end_267
+fewer_267:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_265
+	TBZ $0, R11, end_267
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_265
-four_265:
+	JMP end_267
+four_267:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_265:
+end_267:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_266
-	TBZ $1, R11, fewer_266
+	TBNZ $2, R11, four_268
+	TBZ $1, R11, fewer_268
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_266
+	TBZ $0, R11, end_268
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_266
-fewer_266:
+	JMP end_268
+fewer_268:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_266
+	TBZ $0, R11, end_268
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_266
-four_266:
+	JMP end_268
+four_268:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_266:
+end_268:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_267
-	TBZ $1, R11, fewer_267
+	TBNZ $2, R11, four_269
+	TBZ $1, R11, fewer_269
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_267
+	TBZ $0, R11, end_269
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_267
-fewer_267:
+	JMP end_269
+fewer_269:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_267
+	TBZ $0, R11, end_269
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_267
-four_267:
+	JMP end_269
+four_269:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_267:
+end_269:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	WORD $0x3dc0086e // ldr q14, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_268
-	TBZ $1, R11, fewer_268
+	TBNZ $2, R11, four_270
+	TBZ $1, R11, fewer_270
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R11, end_268
+	TBZ $0, R11, end_270
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_268
-fewer_268:
+	JMP end_270
+fewer_270:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R11, end_268
+	TBZ $0, R11, end_270
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_268
-four_268:
+	JMP end_270
+four_270:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_268:
+end_270:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00070 // ldr q16, [x3, #0]
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_269
-	TBZ $1, R11, fewer_269
+	TBNZ $2, R11, four_271
+	TBZ $1, R11, fewer_271
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R11, end_269
+	TBZ $0, R11, end_271
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_269
-fewer_269:
+	JMP end_271
+fewer_271:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R11, end_269
+	TBZ $0, R11, end_271
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_269
-four_269:
+	JMP end_271
+four_271:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_269:
-	JMP ready428
-zeros427:
+end_271:
+	JMP ready434
+zeros433:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10996,31 +12288,31 @@ zeros427:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready428:
+ready434:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed430
-k429:
+	BLE summed436
+k435:
 	WORD $0x3dc00054 // ldr q20, [x2, #0]
 	WORD $0x3dc00455 // ldr q21, [x2, #16]
 	WORD $0x3dc00856 // ldr q22, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R11, four_270
-	TBZ $1, R11, fewer_270
+	TBNZ $2, R11, four_272
+	TBZ $1, R11, fewer_272
 	WORD $0xfd400217 // ldr d23, [x16]
-	TBZ $0, R11, end_270
+	TBZ $0, R11, end_272
 	ADD $8, R16, R17
 	WORD $0x4d408237 // ld1 {v23.s}[2], [x17]
-	JMP end_270
-fewer_270:
+	JMP end_272
+fewer_272:
 	WORD $0x4f000417 // movi v23.4s, #0
-	TBZ $0, R11, end_270
+	TBZ $0, R11, end_272
 	WORD $0xbd400217 // ldr s23, [x16]
-	JMP end_270
-four_270:
+	JMP end_272
+four_272:
 	WORD $0x3dc00217 // ldr q23, [x16]
-end_270:
+end_272:
 	WORD $0xbd400078 // ldr s24, [x3, #0]
 	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a1 // fmla v1.4s, v21.4s, v24.s[0]
@@ -11050,213 +12342,213 @@ end_270:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k429
-summed430:
+	BNE k435
+summed436:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_271
-	TBZ $1, R11, fewer_271
+	TBNZ $2, R11, four_273
+	TBZ $1, R11, fewer_273
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_271
+	TBZ $0, R11, end_273
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_271
-fewer_271:
-	TBZ $0, R11, end_271
+	JMP end_273
+fewer_273:
+	TBZ $0, R11, end_273
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_271
-four_271:
+	JMP end_273
+four_273:
 	WORD $0x3d800203 // str q3, [x16]
-end_271:
+end_273:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_272
-	TBZ $1, R11, fewer_272
+	TBNZ $2, R11, four_274
+	TBZ $1, R11, fewer_274
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_272
+	TBZ $0, R11, end_274
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_272
-fewer_272:
-	TBZ $0, R11, end_272
+	JMP end_274
+fewer_274:
+	TBZ $0, R11, end_274
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_272
-four_272:
+	JMP end_274
+four_274:
 	WORD $0x3d800207 // str q7, [x16]
-end_272:
+end_274:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_273
-	TBZ $1, R11, fewer_273
+	TBNZ $2, R11, four_275
+	TBZ $1, R11, fewer_275
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_273
+	TBZ $0, R11, end_275
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_273
-fewer_273:
-	TBZ $0, R11, end_273
+	JMP end_275
+fewer_275:
+	TBZ $0, R11, end_275
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_273
-four_273:
+	JMP end_275
+four_275:
 	WORD $0x3d80020b // str q11, [x16]
-end_273:
+end_275:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_274
-	TBZ $1, R11, fewer_274
+	TBNZ $2, R11, four_276
+	TBZ $1, R11, fewer_276
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R11, end_274
+	TBZ $0, R11, end_276
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_274
-fewer_274:
-	TBZ $0, R11, end_274
+	JMP end_276
+fewer_276:
+	TBZ $0, R11, end_276
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_274
-four_274:
+	JMP end_276
+four_276:
 	WORD $0x3d80020f // str q15, [x16]
-end_274:
+end_276:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800030 // str q16, [x1, #0]
 	WORD $0x3d800431 // str q17, [x1, #16]
 	WORD $0x3d800832 // str q18, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_275
-	TBZ $1, R11, fewer_275
+	TBNZ $2, R11, four_277
+	TBZ $1, R11, fewer_277
 	WORD $0xfd000213 // str d19, [x16]
-	TBZ $0, R11, end_275
+	TBZ $0, R11, end_277
 	ADD $8, R16, R17
 	WORD $0x4d008233 // st1 {v19.s}[2], [x17]
-	JMP end_275
-fewer_275:
-	TBZ $0, R11, end_275
+	JMP end_277
+fewer_277:
+	TBZ $0, R11, end_277
 	WORD $0xbd000213 // str s19, [x16]
-	JMP end_275
-four_275:
+	JMP end_277
+four_277:
 	WORD $0x3d800213 // str q19, [x16]
-end_275:
-	JMP end416
-fewer426:
+end_277:
+	JMP end422
+fewer432:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer431
+	BLE fewer437
 	TST R3, R3
-	BEQ zeros432
+	BEQ zeros438
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_276
-	TBZ $1, R11, fewer_276
+	TBNZ $2, R11, four_278
+	TBZ $1, R11, fewer_278
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R11, end_276
+	TBZ $0, R11, end_278
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_276
-fewer_276:
+	JMP end_278
+fewer_278:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R11, end_276
+	TBZ $0, R11, end_278
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_276
-four_276:
+	JMP end_278
+four_278:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_276:
+end_278:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_277
-	TBZ $1, R11, fewer_277
+	TBNZ $2, R11, four_279
+	TBZ $1, R11, fewer_279
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_277
+	TBZ $0, R11, end_279
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_277
-fewer_277:
+	JMP end_279
+fewer_279:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_277
+	TBZ $0, R11, end_279
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_277
-four_277:
+	JMP end_279
+four_279:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_277:
+end_279:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_278
-	TBZ $1, R11, fewer_278
+	TBNZ $2, R11, four_280
+	TBZ $1, R11, fewer_280
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R11, end_278
+	TBZ $0, R11, end_280
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_278
-fewer_278:
+	JMP end_280
+fewer_280:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R11, end_278
+	TBZ $0, R11, end_280
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_278
-four_278:
+	JMP end_280
+four_280:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_278:
+end_280:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	WORD $0x3dc0046a // ldr q10, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_279
-	TBZ $1, R11, fewer_279
+	TBNZ $2, R11, four_281
+	TBZ $1, R11, fewer_281
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_279
+	TBZ $0, R11, end_281
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_279
-fewer_279:
+	JMP end_281
+fewer_281:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_279
+	TBZ $0, R11, end_281
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_279
-four_279:
+	JMP end_281
+four_281:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_279:
+end_281:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_280
-	TBZ $1, R11, fewer_280
+	TBNZ $2, R11, four_282
+	TBZ $1, R11, fewer_282
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R11, end_280
+	TBZ $0, R11, end_282
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_280
-fewer_280:
+	JMP end_282
+fewer_282:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R11, end_280
+	TBZ $0, R11, end_282
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_280
-four_280:
+	JMP end_282
+four_282:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_280:
-	JMP ready433
-zeros432:
+end_282:
+	JMP ready439
+zeros438:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11272,30 +12564,30 @@ zeros432:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
-ready433:
+ready439:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed435
-k434:
+	BLE summed441
+k440:
 	WORD $0x3dc0004f // ldr q15, [x2, #0]
 	WORD $0x3dc00450 // ldr q16, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R11, four_281
-	TBZ $1, R11, fewer_281
+	TBNZ $2, R11, four_283
+	TBZ $1, R11, fewer_283
 	WORD $0xfd400211 // ldr d17, [x16]
-	TBZ $0, R11, end_281
+	TBZ $0, R11, end_283
 	ADD $8, R16, R17
 	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
-	JMP end_281
-fewer_281:
+	JMP end_283
+fewer_283:
 	WORD $0x4f000411 // movi v17.4s, #0
-	TBZ $0, R11, end_281
+	TBZ $0, R11, end_283
 	WORD $0xbd400211 // ldr s17, [x16]
-	JMP end_281
-four_281:
+	JMP end_283
+four_283:
 	WORD $0x3dc00211 // ldr q17, [x16]
-end_281:
+end_283:
 	WORD $0xbd400072 // ldr s18, [x3, #0]
 	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
 	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
@@ -11320,203 +12612,203 @@ end_281:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k434
-summed435:
+	BNE k440
+summed441:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_282
-	TBZ $1, R11, fewer_282
+	TBNZ $2, R11, four_284
+	TBZ $1, R11, fewer_284
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R11, end_282
+	TBZ $0, R11, end_284
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_282
-fewer_282:
-	TBZ $0, R11, end_282
+	JMP end_284
+fewer_284:
+	TBZ $0, R11, end_284
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_282
-four_282:
+	JMP end_284
+four_284:
 	WORD $0x3d800202 // str q2, [x16]
-end_282:
+end_284:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_283
-	TBZ $1, R11, fewer_283
+	TBNZ $2, R11, four_285
+	TBZ $1, R11, fewer_285
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_283
+	TBZ $0, R11, end_285
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_283
-fewer_283:
-	TBZ $0, R11, end_283
+	JMP end_285
+fewer_285:
+	TBZ $0, R11, end_285
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_283
-four_283:
+	JMP end_285
+four_285:
 	WORD $0x3d800205 // str q5, [x16]
-end_283:
+end_285:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_284
-	TBZ $1, R11, fewer_284
+	TBNZ $2, R11, four_286
+	TBZ $1, R11, fewer_286
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R11, end_284
+	TBZ $0, R11, end_286
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_284
-fewer_284:
-	TBZ $0, R11, end_284
+	JMP end_286
+fewer_286:
+	TBZ $0, R11, end_286
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_284
-four_284:
+	JMP end_286
+four_286:
 	WORD $0x3d800208 // str q8, [x16]
-end_284:
+end_286:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_285
-	TBZ $1, R11, fewer_285
+	TBNZ $2, R11, four_287
+	TBZ $1, R11, fewer_287
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_285
+	TBZ $0, R11, end_287
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_285
-fewer_285:
-	TBZ $0, R11, end_285
+	JMP end_287
+fewer_287:
+	TBZ $0, R11, end_287
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_285
-four_285:
+	JMP end_287
+four_287:
 	WORD $0x3d80020b // str q11, [x16]
-end_285:
+end_287:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_286
-	TBZ $1, R11, fewer_286
+	TBNZ $2, R11, four_288
+	TBZ $1, R11, fewer_288
 	WORD $0xfd00020e // str d14, [x16]
-	TBZ $0, R11, end_286
+	TBZ $0, R11, end_288
 	ADD $8, R16, R17
 	WORD $0x4d00822e // st1 {v14.s}[2], [x17]
-	JMP end_286
-fewer_286:
-	TBZ $0, R11, end_286
+	JMP end_288
+fewer_288:
+	TBZ $0, R11, end_288
 	WORD $0xbd00020e // str s14, [x16]
-	JMP end_286
-four_286:
+	JMP end_288
+four_288:
 	WORD $0x3d80020e // str q14, [x16]
-end_286:
-	JMP end416
-fewer431:
+end_288:
+	JMP end422
+fewer437:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer436
+	BLE fewer442
 	TST R3, R3
-	BEQ zeros437
+	BEQ zeros443
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_287
-	TBZ $1, R11, fewer_287
+	TBNZ $2, R11, four_289
+	TBZ $1, R11, fewer_289
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R11, end_287
+	TBZ $0, R11, end_289
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_287
-fewer_287:
+	JMP end_289
+fewer_289:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R11, end_287
+	TBZ $0, R11, end_289
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_287
-four_287:
+	JMP end_289
+four_289:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_287:
+end_289:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_288
-	TBZ $1, R11, fewer_288
+	TBNZ $2, R11, four_290
+	TBZ $1, R11, fewer_290
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_288
+	TBZ $0, R11, end_290
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_288
-fewer_288:
+	JMP end_290
+fewer_290:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_288
+	TBZ $0, R11, end_290
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_288
-four_288:
+	JMP end_290
+four_290:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_288:
+end_290:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_289
-	TBZ $1, R11, fewer_289
+	TBNZ $2, R11, four_291
+	TBZ $1, R11, fewer_291
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_289
+	TBZ $0, R11, end_291
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_289
-fewer_289:
+	JMP end_291
+fewer_291:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_289
+	TBZ $0, R11, end_291
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_289
-four_289:
+	JMP end_291
+four_291:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_289:
+end_291:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_290
-	TBZ $1, R11, fewer_290
+	TBNZ $2, R11, four_292
+	TBZ $1, R11, fewer_292
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_290
+	TBZ $0, R11, end_292
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_290
-fewer_290:
+	JMP end_292
+fewer_292:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_290
+	TBZ $0, R11, end_292
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_290
-four_290:
+	JMP end_292
+four_292:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_290:
+end_292:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_291
-	TBZ $1, R11, fewer_291
+	TBNZ $2, R11, four_293
+	TBZ $1, R11, fewer_293
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R11, end_291
+	TBZ $0, R11, end_293
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_291
-fewer_291:
+	JMP end_293
+fewer_293:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R11, end_291
+	TBZ $0, R11, end_293
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_291
-four_291:
+	JMP end_293
+four_293:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_291:
-	JMP ready438
-zeros437:
+end_293:
+	JMP ready444
+zeros443:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11527,29 +12819,29 @@ zeros437:
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4f000409 // movi v9.4s, #0
-ready438:
+ready444:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed440
-k439:
+	BLE summed446
+k445:
 	WORD $0x3dc0004a // ldr q10, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R11, four_292
-	TBZ $1, R11, fewer_292
+	TBNZ $2, R11, four_294
+	TBZ $1, R11, fewer_294
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_292
+	TBZ $0, R11, end_294
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_292
-fewer_292:
+	JMP end_294
+fewer_294:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_292
+	TBZ $0, R11, end_294
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_292
-four_292:
+	JMP end_294
+four_294:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_292:
+end_294:
 	WORD $0xbd40006c // ldr s12, [x3, #0]
 	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
@@ -11569,211 +12861,211 @@ end_292:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k439
-summed440:
+	BNE k445
+summed446:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_293
-	TBZ $1, R11, fewer_293
+	TBNZ $2, R11, four_295
+	TBZ $1, R11, fewer_295
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R11, end_293
+	TBZ $0, R11, end_295
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_293
-fewer_293:
-	TBZ $0, R11, end_293
+	JMP end_295
+fewer_295:
+	TBZ $0, R11, end_295
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_293
-four_293:
+	JMP end_295
+four_295:
 	WORD $0x3d800201 // str q1, [x16]
-end_293:
+end_295:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_294
-	TBZ $1, R11, fewer_294
+	TBNZ $2, R11, four_296
+	TBZ $1, R11, fewer_296
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_294
+	TBZ $0, R11, end_296
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_294
-fewer_294:
-	TBZ $0, R11, end_294
+	JMP end_296
+fewer_296:
+	TBZ $0, R11, end_296
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_294
-four_294:
+	JMP end_296
+four_296:
 	WORD $0x3d800203 // str q3, [x16]
-end_294:
+end_296:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_295
-	TBZ $1, R11, fewer_295
+	TBNZ $2, R11, four_297
+	TBZ $1, R11, fewer_297
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_295
+	TBZ $0, R11, end_297
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_295
-fewer_295:
-	TBZ $0, R11, end_295
+	JMP end_297
+fewer_297:
+	TBZ $0, R11, end_297
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_295
-four_295:
+	JMP end_297
+four_297:
 	WORD $0x3d800205 // str q5, [x16]
-end_295:
+end_297:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_296
-	TBZ $1, R11, fewer_296
+	TBNZ $2, R11, four_298
+	TBZ $1, R11, fewer_298
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_296
+	TBZ $0, R11, end_298
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_296
-fewer_296:
-	TBZ $0, R11, end_296
+	JMP end_298
+fewer_298:
+	TBZ $0, R11, end_298
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_296
-four_296:
+	JMP end_298
+four_298:
 	WORD $0x3d800207 // str q7, [x16]
-end_296:
+end_298:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_297
-	TBZ $1, R11, fewer_297
+	TBNZ $2, R11, four_299
+	TBZ $1, R11, fewer_299
 	WORD $0xfd000209 // str d9, [x16]
-	TBZ $0, R11, end_297
+	TBZ $0, R11, end_299
 	ADD $8, R16, R17
 	WORD $0x4d008229 // st1 {v9.s}[2], [x17]
-	JMP end_297
-fewer_297:
-	TBZ $0, R11, end_297
-	WORD $0xbd000209 // str s9, [x16]
-	JMP end_297
-four_297:
-	WORD $0x3d800209 // str q9, [x16]
-end_297:
-	JMP end416
-fewer436:
-	TST R3, R3
-	BEQ zeros441
-	TBNZ $2, R6, four_298
-	TBZ $1, R6, fewer_298
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_298
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_298
-fewer_298:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_298
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_298
-four_298:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_298:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_299
-	TBZ $1, R6, fewer_299
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_299
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_299
 fewer_299:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_299
-	WORD $0xbd400061 // ldr s1, [x3]
+	TBZ $0, R11, end_299
+	WORD $0xbd000209 // str s9, [x16]
 	JMP end_299
 four_299:
-	WORD $0x3dc00061 // ldr q1, [x3]
+	WORD $0x3d800209 // str q9, [x16]
 end_299:
-	MOVD 80(R0), R17
-	ADD R17, R3
+	JMP end422
+fewer442:
+	TST R3, R3
+	BEQ zeros447
 	TBNZ $2, R6, four_300
 	TBZ $1, R6, fewer_300
-	WORD $0xfd400062 // ldr d2, [x3]
+	WORD $0xfd400060 // ldr d0, [x3]
 	TBZ $0, R6, end_300
 	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
 	JMP end_300
 fewer_300:
-	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
 	TBZ $0, R6, end_300
-	WORD $0xbd400062 // ldr s2, [x3]
+	WORD $0xbd400060 // ldr s0, [x3]
 	JMP end_300
 four_300:
-	WORD $0x3dc00062 // ldr q2, [x3]
+	WORD $0x3dc00060 // ldr q0, [x3]
 end_300:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	TBNZ $2, R6, four_301
 	TBZ $1, R6, fewer_301
-	WORD $0xfd400063 // ldr d3, [x3]
+	WORD $0xfd400061 // ldr d1, [x3]
 	TBZ $0, R6, end_301
 	ADD $8, R3, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_301
 fewer_301:
-	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
 	TBZ $0, R6, end_301
-	WORD $0xbd400063 // ldr s3, [x3]
+	WORD $0xbd400061 // ldr s1, [x3]
 	JMP end_301
 four_301:
-	WORD $0x3dc00063 // ldr q3, [x3]
+	WORD $0x3dc00061 // ldr q1, [x3]
 end_301:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	TBNZ $2, R6, four_302
 	TBZ $1, R6, fewer_302
-	WORD $0xfd400064 // ldr d4, [x3]
+	WORD $0xfd400062 // ldr d2, [x3]
 	TBZ $0, R6, end_302
 	ADD $8, R3, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
 	JMP end_302
 fewer_302:
-	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
 	TBZ $0, R6, end_302
-	WORD $0xbd400064 // ldr s4, [x3]
+	WORD $0xbd400062 // ldr s2, [x3]
 	JMP end_302
 four_302:
-	WORD $0x3dc00064 // ldr q4, [x3]
+	WORD $0x3dc00062 // ldr q2, [x3]
 end_302:
-	JMP ready442
-zeros441:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_303
+	TBZ $1, R6, fewer_303
+	WORD $0xfd400063 // ldr d3, [x3]
+	TBZ $0, R6, end_303
+	ADD $8, R3, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_303
+fewer_303:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_303
+	WORD $0xbd400063 // ldr s3, [x3]
+	JMP end_303
+four_303:
+	WORD $0x3dc00063 // ldr q3, [x3]
+end_303:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_304
+	TBZ $1, R6, fewer_304
+	WORD $0xfd400064 // ldr d4, [x3]
+	TBZ $0, R6, end_304
+	ADD $8, R3, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_304
+fewer_304:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_304
+	WORD $0xbd400064 // ldr s4, [x3]
+	JMP end_304
+four_304:
+	WORD $0x3dc00064 // ldr q4, [x3]
+end_304:
+	JMP ready448
+zeros447:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
-ready442:
+ready448:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed444
-k443:
-	TBNZ $2, R6, four_303
-	TBZ $1, R6, fewer_303
+	BLE summed450
+k449:
+	TBNZ $2, R6, four_305
+	TBZ $1, R6, fewer_305
 	WORD $0xfd400045 // ldr d5, [x2]
-	TBZ $0, R6, end_303
+	TBZ $0, R6, end_305
 	ADD $8, R2, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_303
-fewer_303:
+	JMP end_305
+fewer_305:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R6, end_303
+	TBZ $0, R6, end_305
 	WORD $0xbd400045 // ldr s5, [x2]
-	JMP end_303
-four_303:
+	JMP end_305
+four_305:
 	WORD $0x3dc00045 // ldr q5, [x2]
-end_303:
+end_305:
 	WORD $0xbd400066 // ldr s6, [x3, #0]
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0xbc676866 // ldr s6, [x3, x7]
@@ -11788,87 +13080,87 @@ end_303:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R11
-	BNE k443
-summed444:
-	TBNZ $2, R6, four_304
-	TBZ $1, R6, fewer_304
-	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_304
-	ADD $8, R1, R17
-	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_304
-fewer_304:
-	TBZ $0, R6, end_304
-	WORD $0xbd000020 // str s0, [x1]
-	JMP end_304
-four_304:
-	WORD $0x3d800020 // str q0, [x1]
-end_304:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	TBNZ $2, R6, four_305
-	TBZ $1, R6, fewer_305
-	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_305
-	ADD $8, R1, R17
-	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_305
-fewer_305:
-	TBZ $0, R6, end_305
-	WORD $0xbd000021 // str s1, [x1]
-	JMP end_305
-four_305:
-	WORD $0x3d800021 // str q1, [x1]
-end_305:
-	MOVD 56(R0), R17
-	ADD R17, R1
+	BNE k449
+summed450:
 	TBNZ $2, R6, four_306
 	TBZ $1, R6, fewer_306
-	WORD $0xfd000022 // str d2, [x1]
+	WORD $0xfd000020 // str d0, [x1]
 	TBZ $0, R6, end_306
 	ADD $8, R1, R17
-	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
 	JMP end_306
 fewer_306:
 	TBZ $0, R6, end_306
-	WORD $0xbd000022 // str s2, [x1]
+	WORD $0xbd000020 // str s0, [x1]
 	JMP end_306
 four_306:
-	WORD $0x3d800022 // str q2, [x1]
+	WORD $0x3d800020 // str q0, [x1]
 end_306:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TBNZ $2, R6, four_307
 	TBZ $1, R6, fewer_307
-	WORD $0xfd000023 // str d3, [x1]
+	WORD $0xfd000021 // str d1, [x1]
 	TBZ $0, R6, end_307
 	ADD $8, R1, R17
-	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
 	JMP end_307
 fewer_307:
 	TBZ $0, R6, end_307
-	WORD $0xbd000023 // str s3, [x1]
+	WORD $0xbd000021 // str s1, [x1]
 	JMP end_307
 four_307:
-	WORD $0x3d800023 // str q3, [x1]
+	WORD $0x3d800021 // str q1, [x1]
 end_307:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TBNZ $2, R6, four_308
 	TBZ $1, R6, fewer_308
-	WORD $0xfd000024 // str d4, [x1]
+	WORD $0xfd000022 // str d2, [x1]
 	TBZ $0, R6, end_308
 	ADD $8, R1, R17
-	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
 	JMP end_308
 fewer_308:
 	TBZ $0, R6, end_308
-	WORD $0xbd000024 // str s4, [x1]
+	WORD $0xbd000022 // str s2, [x1]
 	JMP end_308
 four_308:
-	WORD $0x3d800024 // str q4, [x1]
+	WORD $0x3d800022 // str q2, [x1]
 end_308:
-end416:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_309
+	TBZ $1, R6, fewer_309
+	WORD $0xfd000023 // str d3, [x1]
+	TBZ $0, R6, end_309
+	ADD $8, R1, R17
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	JMP end_309
+fewer_309:
+	TBZ $0, R6, end_309
+	WORD $0xbd000023 // str s3, [x1]
+	JMP end_309
+four_309:
+	WORD $0x3d800023 // str q3, [x1]
+end_309:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_310
+	TBZ $1, R6, fewer_310
+	WORD $0xfd000024 // str d4, [x1]
+	TBZ $0, R6, end_310
+	ADD $8, R1, R17
+	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
+	JMP end_310
+fewer_310:
+	TBZ $0, R6, end_310
+	WORD $0xbd000024 // str s4, [x1]
+	JMP end_310
+four_310:
+	WORD $0x3d800024 // str q4, [x1]
+end_310:
+end422:
 	RET
 
 // func gemm6x128(args *byte)
@@ -11883,11 +13175,11 @@ TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
 	ADD R7<<2, R7, R11
-tile446:
+tile452:
 	CMP $0x00000010, R6
-	BLT next447
+	BLT next453
 	TST R3, R3
-	BEQ zeros449
+	BEQ zeros455
 	MOVD R3, R12
 	WORD $0x3dc00180 // ldr q0, [x12, #0]
 	WORD $0x3dc00581 // ldr q1, [x12, #16]
@@ -11923,8 +13215,8 @@ tile446:
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
 	WORD $0x3dc00d97 // ldr q23, [x12, #48]
-	JMP ready450
-zeros449:
+	JMP ready456
+zeros455:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11949,13 +13241,13 @@ zeros449:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready450:
+ready456:
 	MOVD 8(R0), R12
 	MOVD R2, R13
 	MOVD 48(R0), R14
 	TST R14, R14
-	BLE summed452
-k451:
+	BLE summed458
+k457:
 	WORD $0x3dc001b8 // ldr q24, [x13, #0]
 	WORD $0x3dc005b9 // ldr q25, [x13, #16]
 	WORD $0x3dc009ba // ldr q26, [x13, #32]
@@ -11994,8 +13286,8 @@ k451:
 	ADD R9, R13
 	ADD R8, R12
 	SUBS $1, R14
-	BNE k451
-summed452:
+	BNE k457
+summed458:
 	MOVD R1, R12
 	WORD $0x3d800180 // str q0, [x12, #0]
 	WORD $0x3d800581 // str q1, [x12, #16]
@@ -12034,145 +13326,145 @@ summed452:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same448
+	BEQ same454
 	ADD $0x00000040, R3
-same448:
+same454:
 	SUBS $0x00000010, R6
-	JMP tile446
-next447:
+	JMP tile452
+next453:
 	TST R6, R6
-	BLE end445
+	BLE end451
 	MOVD R6, R12
 	SUBS $0x0c, R12
-	BLE fewer455
+	BLE fewer461
 	TST R3, R3
-	BEQ zeros456
+	BEQ zeros462
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_309
-	TBZ $1, R12, fewer_309
+	TBNZ $2, R12, four_311
+	TBZ $1, R12, fewer_311
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R12, end_309
+	TBZ $0, R12, end_311
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_309
-fewer_309:
+	JMP end_311
+fewer_311:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R12, end_309
+	TBZ $0, R12, end_311
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_309
-four_309:
+	JMP end_311
+four_311:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_309:
+end_311:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_310
-	TBZ $1, R12, fewer_310
+	TBNZ $2, R12, four_312
+	TBZ $1, R12, fewer_312
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R12, end_310
+	TBZ $0, R12, end_312
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_310
-fewer_310:
+	JMP end_312
+fewer_312:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R12, end_310
+	TBZ $0, R12, end_312
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_310
-four_310:
+	JMP end_312
+four_312:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_310:
+end_312:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_311
-	TBZ $1, R12, fewer_311
+	TBNZ $2, R12, four_313
+	TBZ $1, R12, fewer_313
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_311
+	TBZ $0, R12, end_313
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_311
-fewer_311:
+	JMP end_313
+fewer_313:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_311
+	TBZ $0, R12, end_313
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_311
-four_311:
+	JMP end_313
+four_313:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_311:
+end_313:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	WORD $0x3dc0086e // ldr q14, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_312
-	TBZ $1, R12, fewer_312
+	TBNZ $2, R12, four_314
+	TBZ $1, R12, fewer_314
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R12, end_312
+	TBZ $0, R12, end_314
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_312
-fewer_312:
+	JMP end_314
+fewer_314:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R12, end_312
+	TBZ $0, R12, end_314
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_312
-four_312:
+	JMP end_314
+four_314:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_312:
+end_314:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00070 // ldr q16, [x3, #0]
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_313
-	TBZ $1, R12, fewer_313
+	TBNZ $2, R12, four_315
+	TBZ $1, R12, fewer_315
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R12, end_313
+	TBZ $0, R12, end_315
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_313
-fewer_313:
+	JMP end_315
+fewer_315:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R12, end_313
+	TBZ $0, R12, end_315
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_313
-four_313:
+	JMP end_315
+four_315:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_313:
+end_315:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00074 // ldr q20, [x3, #0]
 	WORD $0x3dc00475 // ldr q21, [x3, #16]
 	WORD $0x3dc00876 // ldr q22, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_314
-	TBZ $1, R12, fewer_314
+	TBNZ $2, R12, four_316
+	TBZ $1, R12, fewer_316
 	WORD $0xfd400217 // ldr d23, [x16]
-	TBZ $0, R12, end_314
+	TBZ $0, R12, end_316
 	ADD $8, R16, R17
 	WORD $0x4d408237 // ld1 {v23.s}[2], [x17]
-	JMP end_314
-fewer_314:
+	JMP end_316
+fewer_316:
 	WORD $0x4f000417 // movi v23.4s, #0
-	TBZ $0, R12, end_314
+	TBZ $0, R12, end_316
 	WORD $0xbd400217 // ldr s23, [x16]
-	JMP end_314
-four_314:
+	JMP end_316
+four_316:
 	WORD $0x3dc00217 // ldr q23, [x16]
-end_314:
-	JMP ready457
-zeros456:
+end_316:
+	JMP ready463
+zeros462:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12197,31 +13489,31 @@ zeros456:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready457:
+ready463:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed459
-k458:
+	BLE summed465
+k464:
 	WORD $0x3dc00058 // ldr q24, [x2, #0]
 	WORD $0x3dc00459 // ldr q25, [x2, #16]
 	WORD $0x3dc0085a // ldr q26, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R12, four_315
-	TBZ $1, R12, fewer_315
+	TBNZ $2, R12, four_317
+	TBZ $1, R12, fewer_317
 	WORD $0xfd40021b // ldr d27, [x16]
-	TBZ $0, R12, end_315
+	TBZ $0, R12, end_317
 	ADD $8, R16, R17
 	WORD $0x4d40823b // ld1 {v27.s}[2], [x17]
-	JMP end_315
-fewer_315:
+	JMP end_317
+fewer_317:
 	WORD $0x4f00041b // movi v27.4s, #0
-	TBZ $0, R12, end_315
+	TBZ $0, R12, end_317
 	WORD $0xbd40021b // ldr s27, [x16]
-	JMP end_315
-four_315:
+	JMP end_317
+four_317:
 	WORD $0x3dc0021b // ldr q27, [x16]
-end_315:
+end_317:
 	WORD $0xbd40007c // ldr s28, [x3, #0]
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
@@ -12256,253 +13548,253 @@ end_315:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k458
-summed459:
+	BNE k464
+summed465:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_316
-	TBZ $1, R12, fewer_316
+	TBNZ $2, R12, four_318
+	TBZ $1, R12, fewer_318
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R12, end_316
+	TBZ $0, R12, end_318
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_316
-fewer_316:
-	TBZ $0, R12, end_316
+	JMP end_318
+fewer_318:
+	TBZ $0, R12, end_318
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_316
-four_316:
+	JMP end_318
+four_318:
 	WORD $0x3d800203 // str q3, [x16]
-end_316:
+end_318:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_317
-	TBZ $1, R12, fewer_317
+	TBNZ $2, R12, four_319
+	TBZ $1, R12, fewer_319
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R12, end_317
+	TBZ $0, R12, end_319
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_317
-fewer_317:
-	TBZ $0, R12, end_317
+	JMP end_319
+fewer_319:
+	TBZ $0, R12, end_319
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_317
-four_317:
+	JMP end_319
+four_319:
 	WORD $0x3d800207 // str q7, [x16]
-end_317:
+end_319:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_318
-	TBZ $1, R12, fewer_318
+	TBNZ $2, R12, four_320
+	TBZ $1, R12, fewer_320
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_318
+	TBZ $0, R12, end_320
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_318
-fewer_318:
-	TBZ $0, R12, end_318
+	JMP end_320
+fewer_320:
+	TBZ $0, R12, end_320
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_318
-four_318:
+	JMP end_320
+four_320:
 	WORD $0x3d80020b // str q11, [x16]
-end_318:
+end_320:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_319
-	TBZ $1, R12, fewer_319
+	TBNZ $2, R12, four_321
+	TBZ $1, R12, fewer_321
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R12, end_319
+	TBZ $0, R12, end_321
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_319
-fewer_319:
-	TBZ $0, R12, end_319
+	JMP end_321
+fewer_321:
+	TBZ $0, R12, end_321
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_319
-four_319:
+	JMP end_321
+four_321:
 	WORD $0x3d80020f // str q15, [x16]
-end_319:
+end_321:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800030 // str q16, [x1, #0]
 	WORD $0x3d800431 // str q17, [x1, #16]
 	WORD $0x3d800832 // str q18, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_320
-	TBZ $1, R12, fewer_320
+	TBNZ $2, R12, four_322
+	TBZ $1, R12, fewer_322
 	WORD $0xfd000213 // str d19, [x16]
-	TBZ $0, R12, end_320
+	TBZ $0, R12, end_322
 	ADD $8, R16, R17
 	WORD $0x4d008233 // st1 {v19.s}[2], [x17]
-	JMP end_320
-fewer_320:
-	TBZ $0, R12, end_320
+	JMP end_322
+fewer_322:
+	TBZ $0, R12, end_322
 	WORD $0xbd000213 // str s19, [x16]
-	JMP end_320
-four_320:
+	JMP end_322
+four_322:
 	WORD $0x3d800213 // str q19, [x16]
-end_320:
+end_322:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800034 // str q20, [x1, #0]
 	WORD $0x3d800435 // str q21, [x1, #16]
 	WORD $0x3d800836 // str q22, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_321
-	TBZ $1, R12, fewer_321
+	TBNZ $2, R12, four_323
+	TBZ $1, R12, fewer_323
 	WORD $0xfd000217 // str d23, [x16]
-	TBZ $0, R12, end_321
+	TBZ $0, R12, end_323
 	ADD $8, R16, R17
 	WORD $0x4d008237 // st1 {v23.s}[2], [x17]
-	JMP end_321
-fewer_321:
-	TBZ $0, R12, end_321
+	JMP end_323
+fewer_323:
+	TBZ $0, R12, end_323
 	WORD $0xbd000217 // str s23, [x16]
-	JMP end_321
-four_321:
+	JMP end_323
+four_323:
 	WORD $0x3d800217 // str q23, [x16]
-end_321:
-	JMP end445
-fewer455:
+end_323:
+	JMP end451
+fewer461:
 	MOVD R6, R12
 	SUBS $0x08, R12
-	BLE fewer460
+	BLE fewer466
 	TST R3, R3
-	BEQ zeros461
+	BEQ zeros467
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_322
-	TBZ $1, R12, fewer_322
+	TBNZ $2, R12, four_324
+	TBZ $1, R12, fewer_324
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R12, end_322
+	TBZ $0, R12, end_324
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_322
-fewer_322:
+	JMP end_324
+fewer_324:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R12, end_322
+	TBZ $0, R12, end_324
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_322
-four_322:
+	JMP end_324
+four_324:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_322:
+end_324:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_323
-	TBZ $1, R12, fewer_323
+	TBNZ $2, R12, four_325
+	TBZ $1, R12, fewer_325
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R12, end_323
+	TBZ $0, R12, end_325
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_323
-fewer_323:
+	JMP end_325
+fewer_325:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R12, end_323
+	TBZ $0, R12, end_325
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_323
-four_323:
+	JMP end_325
+four_325:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_323:
+end_325:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_324
-	TBZ $1, R12, fewer_324
+	TBNZ $2, R12, four_326
+	TBZ $1, R12, fewer_326
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R12, end_324
+	TBZ $0, R12, end_326
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_324
-fewer_324:
+	JMP end_326
+fewer_326:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R12, end_324
+	TBZ $0, R12, end_326
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_324
-four_324:
+	JMP end_326
+four_326:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_324:
+end_326:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	WORD $0x3dc0046a // ldr q10, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_325
-	TBZ $1, R12, fewer_325
+	TBNZ $2, R12, four_327
+	TBZ $1, R12, fewer_327
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_325
+	TBZ $0, R12, end_327
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_325
-fewer_325:
+	JMP end_327
+fewer_327:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_325
+	TBZ $0, R12, end_327
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_325
-four_325:
+	JMP end_327
+four_327:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_325:
+end_327:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_326
-	TBZ $1, R12, fewer_326
+	TBNZ $2, R12, four_328
+	TBZ $1, R12, fewer_328
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R12, end_326
+	TBZ $0, R12, end_328
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_326
-fewer_326:
+	JMP end_328
+fewer_328:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R12, end_326
+	TBZ $0, R12, end_328
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_326
-four_326:
+	JMP end_328
+four_328:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_326:
+end_328:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006f // ldr q15, [x3, #0]
 	WORD $0x3dc00470 // ldr q16, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_327
-	TBZ $1, R12, fewer_327
+	TBNZ $2, R12, four_329
+	TBZ $1, R12, fewer_329
 	WORD $0xfd400211 // ldr d17, [x16]
-	TBZ $0, R12, end_327
+	TBZ $0, R12, end_329
 	ADD $8, R16, R17
 	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
-	JMP end_327
-fewer_327:
+	JMP end_329
+fewer_329:
 	WORD $0x4f000411 // movi v17.4s, #0
-	TBZ $0, R12, end_327
+	TBZ $0, R12, end_329
 	WORD $0xbd400211 // ldr s17, [x16]
-	JMP end_327
-four_327:
+	JMP end_329
+four_329:
 	WORD $0x3dc00211 // ldr q17, [x16]
-end_327:
-	JMP ready462
-zeros461:
+end_329:
+	JMP ready468
+zeros467:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12521,30 +13813,30 @@ zeros461:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready462:
+ready468:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed464
-k463:
+	BLE summed470
+k469:
 	WORD $0x3dc00052 // ldr q18, [x2, #0]
 	WORD $0x3dc00453 // ldr q19, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R12, four_328
-	TBZ $1, R12, fewer_328
+	TBNZ $2, R12, four_330
+	TBZ $1, R12, fewer_330
 	WORD $0xfd400214 // ldr d20, [x16]
-	TBZ $0, R12, end_328
+	TBZ $0, R12, end_330
 	ADD $8, R16, R17
 	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
-	JMP end_328
-fewer_328:
+	JMP end_330
+fewer_330:
 	WORD $0x4f000414 // movi v20.4s, #0
-	TBZ $0, R12, end_328
+	TBZ $0, R12, end_330
 	WORD $0xbd400214 // ldr s20, [x16]
-	JMP end_328
-four_328:
+	JMP end_330
+four_330:
 	WORD $0x3dc00214 // ldr q20, [x16]
-end_328:
+end_330:
 	WORD $0xbd400075 // ldr s21, [x3, #0]
 	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
 	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
@@ -12573,241 +13865,241 @@ end_328:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k463
-summed464:
+	BNE k469
+summed470:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_329
-	TBZ $1, R12, fewer_329
+	TBNZ $2, R12, four_331
+	TBZ $1, R12, fewer_331
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R12, end_329
+	TBZ $0, R12, end_331
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_329
-fewer_329:
-	TBZ $0, R12, end_329
+	JMP end_331
+fewer_331:
+	TBZ $0, R12, end_331
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_329
-four_329:
+	JMP end_331
+four_331:
 	WORD $0x3d800202 // str q2, [x16]
-end_329:
+end_331:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_330
-	TBZ $1, R12, fewer_330
+	TBNZ $2, R12, four_332
+	TBZ $1, R12, fewer_332
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R12, end_330
+	TBZ $0, R12, end_332
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_330
-fewer_330:
-	TBZ $0, R12, end_330
+	JMP end_332
+fewer_332:
+	TBZ $0, R12, end_332
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_330
-four_330:
+	JMP end_332
+four_332:
 	WORD $0x3d800205 // str q5, [x16]
-end_330:
+end_332:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_331
-	TBZ $1, R12, fewer_331
+	TBNZ $2, R12, four_333
+	TBZ $1, R12, fewer_333
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R12, end_331
+	TBZ $0, R12, end_333
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_331
-fewer_331:
-	TBZ $0, R12, end_331
+	JMP end_333
+fewer_333:
+	TBZ $0, R12, end_333
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_331
-four_331:
+	JMP end_333
+four_333:
 	WORD $0x3d800208 // str q8, [x16]
-end_331:
+end_333:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_332
-	TBZ $1, R12, fewer_332
+	TBNZ $2, R12, four_334
+	TBZ $1, R12, fewer_334
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_332
+	TBZ $0, R12, end_334
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_332
-fewer_332:
-	TBZ $0, R12, end_332
+	JMP end_334
+fewer_334:
+	TBZ $0, R12, end_334
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_332
-four_332:
+	JMP end_334
+four_334:
 	WORD $0x3d80020b // str q11, [x16]
-end_332:
+end_334:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_333
-	TBZ $1, R12, fewer_333
+	TBNZ $2, R12, four_335
+	TBZ $1, R12, fewer_335
 	WORD $0xfd00020e // str d14, [x16]
-	TBZ $0, R12, end_333
+	TBZ $0, R12, end_335
 	ADD $8, R16, R17
 	WORD $0x4d00822e // st1 {v14.s}[2], [x17]
-	JMP end_333
-fewer_333:
-	TBZ $0, R12, end_333
+	JMP end_335
+fewer_335:
+	TBZ $0, R12, end_335
 	WORD $0xbd00020e // str s14, [x16]
-	JMP end_333
-four_333:
+	JMP end_335
+four_335:
 	WORD $0x3d80020e // str q14, [x16]
-end_333:
+end_335:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002f // str q15, [x1, #0]
 	WORD $0x3d800430 // str q16, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_334
-	TBZ $1, R12, fewer_334
+	TBNZ $2, R12, four_336
+	TBZ $1, R12, fewer_336
 	WORD $0xfd000211 // str d17, [x16]
-	TBZ $0, R12, end_334
+	TBZ $0, R12, end_336
 	ADD $8, R16, R17
 	WORD $0x4d008231 // st1 {v17.s}[2], [x17]
-	JMP end_334
-fewer_334:
-	TBZ $0, R12, end_334
+	JMP end_336
+fewer_336:
+	TBZ $0, R12, end_336
 	WORD $0xbd000211 // str s17, [x16]
-	JMP end_334
-four_334:
+	JMP end_336
+four_336:
 	WORD $0x3d800211 // str q17, [x16]
-end_334:
-	JMP end445
-fewer460:
+end_336:
+	JMP end451
+fewer466:
 	MOVD R6, R12
 	SUBS $0x04, R12
-	BLE fewer465
+	BLE fewer471
 	TST R3, R3
-	BEQ zeros466
+	BEQ zeros472
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_335
-	TBZ $1, R12, fewer_335
+	TBNZ $2, R12, four_337
+	TBZ $1, R12, fewer_337
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R12, end_335
+	TBZ $0, R12, end_337
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_335
-fewer_335:
+	JMP end_337
+fewer_337:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R12, end_335
+	TBZ $0, R12, end_337
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_335
-four_335:
+	JMP end_337
+four_337:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_335:
+end_337:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_336
-	TBZ $1, R12, fewer_336
+	TBNZ $2, R12, four_338
+	TBZ $1, R12, fewer_338
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R12, end_336
+	TBZ $0, R12, end_338
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_336
-fewer_336:
+	JMP end_338
+fewer_338:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R12, end_336
+	TBZ $0, R12, end_338
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_336
-four_336:
+	JMP end_338
+four_338:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_336:
+end_338:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_337
-	TBZ $1, R12, fewer_337
+	TBNZ $2, R12, four_339
+	TBZ $1, R12, fewer_339
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R12, end_337
+	TBZ $0, R12, end_339
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_337
-fewer_337:
+	JMP end_339
+fewer_339:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R12, end_337
+	TBZ $0, R12, end_339
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_337
-four_337:
+	JMP end_339
+four_339:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_337:
+end_339:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_338
-	TBZ $1, R12, fewer_338
+	TBNZ $2, R12, four_340
+	TBZ $1, R12, fewer_340
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R12, end_338
+	TBZ $0, R12, end_340
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_338
-fewer_338:
+	JMP end_340
+fewer_340:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R12, end_338
+	TBZ $0, R12, end_340
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_338
-four_338:
+	JMP end_340
+four_340:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_338:
+end_340:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_339
-	TBZ $1, R12, fewer_339
+	TBNZ $2, R12, four_341
+	TBZ $1, R12, fewer_341
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R12, end_339
+	TBZ $0, R12, end_341
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_339
-fewer_339:
+	JMP end_341
+fewer_341:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R12, end_339
+	TBZ $0, R12, end_341
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_339
-four_339:
+	JMP end_341
+four_341:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_339:
+end_341:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006a // ldr q10, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_340
-	TBZ $1, R12, fewer_340
+	TBNZ $2, R12, four_342
+	TBZ $1, R12, fewer_342
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_340
+	TBZ $0, R12, end_342
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_340
-fewer_340:
+	JMP end_342
+fewer_342:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_340
+	TBZ $0, R12, end_342
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_340
-four_340:
+	JMP end_342
+four_342:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_340:
-	JMP ready467
-zeros466:
+end_342:
+	JMP ready473
+zeros472:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12820,29 +14112,29 @@ zeros466:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready467:
+ready473:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed469
-k468:
+	BLE summed475
+k474:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R12, four_341
-	TBZ $1, R12, fewer_341
+	TBNZ $2, R12, four_343
+	TBZ $1, R12, fewer_343
 	WORD $0xfd40020d // ldr d13, [x16]
-	TBZ $0, R12, end_341
+	TBZ $0, R12, end_343
 	ADD $8, R16, R17
 	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
-	JMP end_341
-fewer_341:
+	JMP end_343
+fewer_343:
 	WORD $0x4f00040d // movi v13.4s, #0
-	TBZ $0, R12, end_341
+	TBZ $0, R12, end_343
 	WORD $0xbd40020d // ldr s13, [x16]
-	JMP end_341
-four_341:
+	JMP end_343
+four_343:
 	WORD $0x3dc0020d // ldr q13, [x16]
-end_341:
+end_343:
 	WORD $0xbd40006e // ldr s14, [x3, #0]
 	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
@@ -12865,247 +14157,247 @@ end_341:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k468
-summed469:
+	BNE k474
+summed475:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_342
-	TBZ $1, R12, fewer_342
+	TBNZ $2, R12, four_344
+	TBZ $1, R12, fewer_344
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R12, end_342
+	TBZ $0, R12, end_344
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_342
-fewer_342:
-	TBZ $0, R12, end_342
+	JMP end_344
+fewer_344:
+	TBZ $0, R12, end_344
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_342
-four_342:
+	JMP end_344
+four_344:
 	WORD $0x3d800201 // str q1, [x16]
-end_342:
+end_344:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_343
-	TBZ $1, R12, fewer_343
+	TBNZ $2, R12, four_345
+	TBZ $1, R12, fewer_345
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R12, end_343
+	TBZ $0, R12, end_345
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_343
-fewer_343:
-	TBZ $0, R12, end_343
+	JMP end_345
+fewer_345:
+	TBZ $0, R12, end_345
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_343
-four_343:
+	JMP end_345
+four_345:
 	WORD $0x3d800203 // str q3, [x16]
-end_343:
+end_345:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_344
-	TBZ $1, R12, fewer_344
+	TBNZ $2, R12, four_346
+	TBZ $1, R12, fewer_346
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R12, end_344
+	TBZ $0, R12, end_346
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_344
-fewer_344:
-	TBZ $0, R12, end_344
+	JMP end_346
+fewer_346:
+	TBZ $0, R12, end_346
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_344
-four_344:
+	JMP end_346
+four_346:
 	WORD $0x3d800205 // str q5, [x16]
-end_344:
+end_346:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_345
-	TBZ $1, R12, fewer_345
+	TBNZ $2, R12, four_347
+	TBZ $1, R12, fewer_347
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R12, end_345
+	TBZ $0, R12, end_347
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_345
-fewer_345:
-	TBZ $0, R12, end_345
+	JMP end_347
+fewer_347:
+	TBZ $0, R12, end_347
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_345
-four_345:
+	JMP end_347
+four_347:
 	WORD $0x3d800207 // str q7, [x16]
-end_345:
+end_347:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_346
-	TBZ $1, R12, fewer_346
+	TBNZ $2, R12, four_348
+	TBZ $1, R12, fewer_348
 	WORD $0xfd000209 // str d9, [x16]
-	TBZ $0, R12, end_346
+	TBZ $0, R12, end_348
 	ADD $8, R16, R17
 	WORD $0x4d008229 // st1 {v9.s}[2], [x17]
-	JMP end_346
-fewer_346:
-	TBZ $0, R12, end_346
+	JMP end_348
+fewer_348:
+	TBZ $0, R12, end_348
 	WORD $0xbd000209 // str s9, [x16]
-	JMP end_346
-four_346:
+	JMP end_348
+four_348:
 	WORD $0x3d800209 // str q9, [x16]
-end_346:
+end_348:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002a // str q10, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_347
-	TBZ $1, R12, fewer_347
+	TBNZ $2, R12, four_349
+	TBZ $1, R12, fewer_349
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_347
+	TBZ $0, R12, end_349
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_347
-fewer_347:
-	TBZ $0, R12, end_347
-	WORD $0xbd00020b // str s11, [x16]
-	JMP end_347
-four_347:
-	WORD $0x3d80020b // str q11, [x16]
-end_347:
-	JMP end445
-fewer465:
-	TST R3, R3
-	BEQ zeros470
-	TBNZ $2, R6, four_348
-	TBZ $1, R6, fewer_348
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_348
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_348
-fewer_348:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_348
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_348
-four_348:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_348:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_349
-	TBZ $1, R6, fewer_349
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_349
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_349
 fewer_349:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_349
-	WORD $0xbd400061 // ldr s1, [x3]
+	TBZ $0, R12, end_349
+	WORD $0xbd00020b // str s11, [x16]
 	JMP end_349
 four_349:
-	WORD $0x3dc00061 // ldr q1, [x3]
+	WORD $0x3d80020b // str q11, [x16]
 end_349:
-	MOVD 80(R0), R17
-	ADD R17, R3
+	JMP end451
+fewer471:
+	TST R3, R3
+	BEQ zeros476
 	TBNZ $2, R6, four_350
 	TBZ $1, R6, fewer_350
-	WORD $0xfd400062 // ldr d2, [x3]
+	WORD $0xfd400060 // ldr d0, [x3]
 	TBZ $0, R6, end_350
 	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
 	JMP end_350
 fewer_350:
-	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000400 // movi v0.4s, #0
 	TBZ $0, R6, end_350
-	WORD $0xbd400062 // ldr s2, [x3]
+	WORD $0xbd400060 // ldr s0, [x3]
 	JMP end_350
 four_350:
-	WORD $0x3dc00062 // ldr q2, [x3]
+	WORD $0x3dc00060 // ldr q0, [x3]
 end_350:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	TBNZ $2, R6, four_351
 	TBZ $1, R6, fewer_351
-	WORD $0xfd400063 // ldr d3, [x3]
+	WORD $0xfd400061 // ldr d1, [x3]
 	TBZ $0, R6, end_351
 	ADD $8, R3, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
 	JMP end_351
 fewer_351:
-	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
 	TBZ $0, R6, end_351
-	WORD $0xbd400063 // ldr s3, [x3]
+	WORD $0xbd400061 // ldr s1, [x3]
 	JMP end_351
 four_351:
-	WORD $0x3dc00063 // ldr q3, [x3]
+	WORD $0x3dc00061 // ldr q1, [x3]
 end_351:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	TBNZ $2, R6, four_352
 	TBZ $1, R6, fewer_352
-	WORD $0xfd400064 // ldr d4, [x3]
+	WORD $0xfd400062 // ldr d2, [x3]
 	TBZ $0, R6, end_352
 	ADD $8, R3, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
 	JMP end_352
 fewer_352:
-	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
 	TBZ $0, R6, end_352
-	WORD $0xbd400064 // ldr s4, [x3]
+	WORD $0xbd400062 // ldr s2, [x3]
 	JMP end_352
 four_352:
-	WORD $0x3dc00064 // ldr q4, [x3]
+	WORD $0x3dc00062 // ldr q2, [x3]
 end_352:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	TBNZ $2, R6, four_353
 	TBZ $1, R6, fewer_353
-	WORD $0xfd400065 // ldr d5, [x3]
+	WORD $0xfd400063 // ldr d3, [x3]
 	TBZ $0, R6, end_353
 	ADD $8, R3, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
 	JMP end_353
 fewer_353:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
 	TBZ $0, R6, end_353
-	WORD $0xbd400065 // ldr s5, [x3]
+	WORD $0xbd400063 // ldr s3, [x3]
 	JMP end_353
 four_353:
-	WORD $0x3dc00065 // ldr q5, [x3]
+	WORD $0x3dc00063 // ldr q3, [x3]
 end_353:
-	JMP ready471
-zeros470:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_354
+	TBZ $1, R6, fewer_354
+	WORD $0xfd400064 // ldr d4, [x3]
+	TBZ $0, R6, end_354
+	ADD $8, R3, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_354
+fewer_354:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_354
+	WORD $0xbd400064 // ldr s4, [x3]
+	JMP end_354
+four_354:
+	WORD $0x3dc00064 // ldr q4, [x3]
+end_354:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_355
+	TBZ $1, R6, fewer_355
+	WORD $0xfd400065 // ldr d5, [x3]
+	TBZ $0, R6, end_355
+	ADD $8, R3, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_355
+fewer_355:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R6, end_355
+	WORD $0xbd400065 // ldr s5, [x3]
+	JMP end_355
+four_355:
+	WORD $0x3dc00065 // ldr q5, [x3]
+end_355:
+	JMP ready477
+zeros476:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready471:
+ready477:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed473
-k472:
-	TBNZ $2, R6, four_354
-	TBZ $1, R6, fewer_354
+	BLE summed479
+k478:
+	TBNZ $2, R6, four_356
+	TBZ $1, R6, fewer_356
 	WORD $0xfd400046 // ldr d6, [x2]
-	TBZ $0, R6, end_354
+	TBZ $0, R6, end_356
 	ADD $8, R2, R17
 	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_354
-fewer_354:
+	JMP end_356
+fewer_356:
 	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R6, end_354
+	TBZ $0, R6, end_356
 	WORD $0xbd400046 // ldr s6, [x2]
-	JMP end_354
-four_354:
+	JMP end_356
+four_356:
 	WORD $0x3dc00046 // ldr q6, [x2]
-end_354:
+end_356:
 	WORD $0xbd400067 // ldr s7, [x3, #0]
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0xbc676867 // ldr s7, [x3, x7]
@@ -13122,101 +14414,101 @@ end_354:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R12
-	BNE k472
-summed473:
-	TBNZ $2, R6, four_355
-	TBZ $1, R6, fewer_355
-	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_355
-	ADD $8, R1, R17
-	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_355
-fewer_355:
-	TBZ $0, R6, end_355
-	WORD $0xbd000020 // str s0, [x1]
-	JMP end_355
-four_355:
-	WORD $0x3d800020 // str q0, [x1]
-end_355:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	TBNZ $2, R6, four_356
-	TBZ $1, R6, fewer_356
-	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_356
-	ADD $8, R1, R17
-	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_356
-fewer_356:
-	TBZ $0, R6, end_356
-	WORD $0xbd000021 // str s1, [x1]
-	JMP end_356
-four_356:
-	WORD $0x3d800021 // str q1, [x1]
-end_356:
-	MOVD 56(R0), R17
-	ADD R17, R1
+	BNE k478
+summed479:
 	TBNZ $2, R6, four_357
 	TBZ $1, R6, fewer_357
-	WORD $0xfd000022 // str d2, [x1]
+	WORD $0xfd000020 // str d0, [x1]
 	TBZ $0, R6, end_357
 	ADD $8, R1, R17
-	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
 	JMP end_357
 fewer_357:
 	TBZ $0, R6, end_357
-	WORD $0xbd000022 // str s2, [x1]
+	WORD $0xbd000020 // str s0, [x1]
 	JMP end_357
 four_357:
-	WORD $0x3d800022 // str q2, [x1]
+	WORD $0x3d800020 // str q0, [x1]
 end_357:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TBNZ $2, R6, four_358
 	TBZ $1, R6, fewer_358
-	WORD $0xfd000023 // str d3, [x1]
+	WORD $0xfd000021 // str d1, [x1]
 	TBZ $0, R6, end_358
 	ADD $8, R1, R17
-	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
 	JMP end_358
 fewer_358:
 	TBZ $0, R6, end_358
-	WORD $0xbd000023 // str s3, [x1]
+	WORD $0xbd000021 // str s1, [x1]
 	JMP end_358
 four_358:
-	WORD $0x3d800023 // str q3, [x1]
+	WORD $0x3d800021 // str q1, [x1]
 end_358:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TBNZ $2, R6, four_359
 	TBZ $1, R6, fewer_359
-	WORD $0xfd000024 // str d4, [x1]
+	WORD $0xfd000022 // str d2, [x1]
 	TBZ $0, R6, end_359
 	ADD $8, R1, R17
-	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
 	JMP end_359
 fewer_359:
 	TBZ $0, R6, end_359
-	WORD $0xbd000024 // str s4, [x1]
+	WORD $0xbd000022 // str s2, [x1]
 	JMP end_359
 four_359:
-	WORD $0x3d800024 // str q4, [x1]
+	WORD $0x3d800022 // str q2, [x1]
 end_359:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TBNZ $2, R6, four_360
 	TBZ $1, R6, fewer_360
-	WORD $0xfd000025 // str d5, [x1]
+	WORD $0xfd000023 // str d3, [x1]
 	TBZ $0, R6, end_360
 	ADD $8, R1, R17
-	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
 	JMP end_360
 fewer_360:
 	TBZ $0, R6, end_360
-	WORD $0xbd000025 // str s5, [x1]
+	WORD $0xbd000023 // str s3, [x1]
 	JMP end_360
 four_360:
-	WORD $0x3d800025 // str q5, [x1]
+	WORD $0x3d800023 // str q3, [x1]
 end_360:
-end445:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_361
+	TBZ $1, R6, fewer_361
+	WORD $0xfd000024 // str d4, [x1]
+	TBZ $0, R6, end_361
+	ADD $8, R1, R17
+	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
+	JMP end_361
+fewer_361:
+	TBZ $0, R6, end_361
+	WORD $0xbd000024 // str s4, [x1]
+	JMP end_361
+four_361:
+	WORD $0x3d800024 // str q4, [x1]
+end_361:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_362
+	TBZ $1, R6, fewer_362
+	WORD $0xfd000025 // str d5, [x1]
+	TBZ $0, R6, end_362
+	ADD $8, R1, R17
+	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
+	JMP end_362
+fewer_362:
+	TBZ $0, R6, end_362
+	WORD $0xbd000025 // str s5, [x1]
+	JMP end_362
+four_362:
+	WORD $0x3d800025 // str q5, [x1]
+end_362:
+end451:
 	RET

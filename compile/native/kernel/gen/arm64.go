@@ -21,6 +21,9 @@ const (
 	fmax       = "FMAX"       // y, x, d: NaN if x or y is NaN, and 0 rather than -0
 	fmin       = "FMIN"       // y, x, d: NaN if x or y is NaN, and -0 rather than 0
 	fmla       = "FMLA"       // x, y, d: d + x y[0], with one rounding
+	umull      = "UMULL"      // y, x, d: products of the first two words, as integers without signs of 64 bits
+	umull2     = "UMULL2"     // y, x, d: those of the last two words
+	cmhs       = "CMHS"       // y, x, d: x >= y, as integers without signs
 )
 
 func (m *machine) own(opcode string, inputs []op, result op) {
@@ -33,23 +36,34 @@ func (m *machine) FMAX(ops ...op) { m.own(fmax, ops[:2:2], ops[2]) }
 // FMIN is an instruction of NEON.
 func (m *machine) FMIN(ops ...op) { m.own(fmin, ops[:2:2], ops[2]) }
 
+// UMULL is an instruction of NEON.
+func (m *machine) UMULL(ops ...op) { m.own(umull, ops[:2:2], ops[2]) }
+
+// UMULL2 is an instruction of NEON.
+func (m *machine) UMULL2(ops ...op) { m.own(umull2, ops[:2:2], ops[2]) }
+
+// CMHS is an instruction of NEON.
+func (m *machine) CMHS(ops ...op) { m.own(cmhs, ops[:2:2], ops[2]) }
+
 // FMLA is an instruction of NEON, with the first lane of y.
 func (m *machine) FMLA(x, y, d vec) {
 	m.Instruction(&ir.Instruction{Opcode: fmla, Operands: []op{x, y, d}, Inputs: []op{x, y, d}, Outputs: []op{d}})
 }
 
-// Registers that avo does not allocate. Those of amd64 become R0 to R15.
+// Registers that only the translation uses. General registers of amd64 become R0 to R15.
 const (
-	scratch    = 31 // vectors
-	scratch2   = 30
-	vectors    = 30 // that avo may use
-	address    = "R16"
-	value      = "R17"
-	constants  = "R19"
-	constantsX = 19
+	scratch   = 31 // a vector
+	scratch2  = 30 // the first vector that avo must not allocate
+	address   = 16
+	value     = 17
+	constants = 19 // address of the table of constants
+	stack     = 31 // as the base of an address
 )
 
-// instruction is an instruction on vectors of one shape.
+// locals is the offset of local memory on the stack: the return address is below it, and loads need multiples of 16.
+const locals = 16
+
+// instruction is an instruction on vectors. Its operands have the shape of the result, or another one behind a slash.
 type instruction struct {
 	name, shape string
 	word        uint32
@@ -62,6 +76,7 @@ var direct = map[string]instruction{
 	"VFMADD231PS": {"fmla", "4s", 0x4e20cc00}, "VFNMADD231PS": {"fmls", "4s", 0x4ea0cc00},
 	"VANDPS": {"and", "16b", 0x4e201c00}, "VORPS": {"orr", "16b", 0x4ea01c00}, "VXORPS": {"eor", "16b", 0x6e201c00},
 	"VPADDD": {"add", "4s", 0x4ea08400}, "VPSUBD": {"sub", "4s", 0x6ea08400},
+	umull: {"umull", "2d/2s", 0x2ea0c000}, umull2: {"umull2", "2d/4s", 0x6ea0c000}, cmhs: {"cmhs", "4s", 0x6ea03c00},
 	"VUNPCKLPS": {"zip1", "4s", 0x4e803800}, "VUNPCKHPS": {"zip2", "4s", 0x4e807800},
 }
 
@@ -132,9 +147,13 @@ func translate(f *ir.File) (text []byte, err error) {
 }
 
 func (t *translator) function(fn *ir.Function) error {
-	fmt.Fprintf(t, "\n// %s\nTEXT ·%s(SB), NOSPLIT|NOFRAME, $0-%d\n", fn.Stub(), fn.Name, fn.ArgumentBytes())
-	if usesConstants(fn) {
-		t.line("MOVD $words<>(SB), %s", constants)
+	frame := "NOSPLIT|NOFRAME, $0"
+	if uses(fn, reg.StackPointer) {
+		frame = fmt.Sprintf("NOSPLIT, $%d", locals-8+fn.FrameBytes())
+	}
+	fmt.Fprintf(t, "\n// %s\nTEXT ·%s(SB), %s-%d\n", fn.Stub(), fn.Name, frame, fn.ArgumentBytes())
+	if uses(fn, reg.StaticBase) {
+		t.line("MOVD $words<>(SB), R%d", constants)
 	}
 	for _, n := range fn.Nodes {
 		switch n := n.(type) {
@@ -142,7 +161,7 @@ func (t *translator) function(fn *ir.Function) error {
 			fmt.Fprintf(t, "%s:\n", n)
 		case *ir.Instruction:
 			for _, r := range n.Registers() {
-				if r.Kind() == reg.KindVector && number(r) >= vectors {
+				if r.Kind() == reg.KindVector && number(r) >= scratch2 {
 					return fmt.Errorf("%s: too many vectors in use", n.Opcode)
 				}
 			}
@@ -154,11 +173,11 @@ func (t *translator) function(fn *ir.Function) error {
 	return nil
 }
 
-// usesConstants reports whether a function reads the table of constants.
-func usesConstants(fn *ir.Function) bool {
+// uses reports whether a function has addresses with a base: of constants, or of local memory.
+func uses(fn *ir.Function, base reg.Register) bool {
 	for _, i := range fn.Instructions() {
 		for _, o := range i.Operands {
-			if m, ok := o.(operand.Mem); ok && m.Base == reg.StaticBase {
+			if m, ok := o.(operand.Mem); ok && m.Base == base {
 				return true
 			}
 		}
@@ -177,10 +196,14 @@ func (t *translator) word(word uint32, format string, values ...any) {
 
 // put writes an instruction with the result d and up to two operands.
 func (t *translator) put(i instruction, d int, operands ...int) {
-	text := fmt.Sprintf("%s v%d.%s", i.name, d, i.shape)
+	shape, other, differs := strings.Cut(i.shape, "/")
+	if !differs {
+		other = shape
+	}
+	text := fmt.Sprintf("%s v%d.%s", i.name, d, shape)
 	for k, o := range operands {
 		i.word |= uint32(o) << (5 + 11*k)
-		text += fmt.Sprintf(", v%d.%s", o, i.shape)
+		text += fmt.Sprintf(", v%d.%s", o, other)
 	}
 	t.word(i.word|uint32(d), "%s", text)
 }
@@ -220,10 +243,7 @@ func (t *translator) vector(o op, register int) int {
 
 // access loads or stores a vector register.
 func (t *translator) access(a access, v int, m operand.Mem) {
-	base, disp := t.base(m), m.Disp
-	if m.Base == reg.StaticBase {
-		disp += t.at[m.Symbol.Name]
-	}
+	base, disp := t.base(m)
 	if m.Index != nil && disp == 0 && (m.Scale == 1 || int(m.Scale) == a.size) {
 		word, shift := a.indexed|uint32(number(m.Index)<<16|base<<5|v), ""
 		if m.Scale > 1 {
@@ -233,20 +253,33 @@ func (t *translator) access(a access, v int, m operand.Mem) {
 		return
 	}
 	if m.Index != nil {
-		t.line("ADD R%d<<%d, R%d, %s", number(m.Index), log2(m.Scale), base, address)
-		base = 16
+		t.line("ADD R%d<<%d, R%d, R%d", number(m.Index), log2(m.Scale), base, address)
+		base = address
 	}
 	if disp < 0 || disp%a.size != 0 || disp/a.size >= 1<<12 {
 		panic("offset outside of the reach of a load")
 	}
-	t.word(a.at|uint32(disp/a.size<<10|base<<5|v), "%s %s%d, [x%d, #%d]", a.name, a.register, v, base, disp)
+	from := strings.Replace(fmt.Sprintf("x%d", base), "x31", "sp", 1)
+	t.word(a.at|uint32(disp/a.size<<10|base<<5|v), "%s %s%d, [%s, #%d]", a.name, a.register, v, from, disp)
 }
 
-func (t *translator) base(m operand.Mem) int {
-	if m.Base == reg.StaticBase {
-		return constantsX
+// base returns the base register of an address, and the offset from there without the index.
+func (t *translator) base(m operand.Mem) (register, disp int) {
+	switch m.Base {
+	case reg.StaticBase:
+		return constants, m.Disp + t.at[m.Symbol.Name]
+	case reg.StackPointer:
+		return stack, m.Disp + locals
 	}
-	return number(m.Base)
+	return number(m.Base), m.Disp
+}
+
+// name returns what Go's assembler calls the base register of an address.
+func name(register int) string {
+	if register == stack {
+		return "RSP"
+	}
+	return fmt.Sprintf("R%d", register)
 }
 
 func log2(scale uint8) int { return map[uint8]int{1: 0, 2: 1, 4: 2, 8: 3}[scale] }
@@ -411,16 +444,12 @@ func (t *translator) move(i *ir.Instruction) bool {
 
 // pointer returns a register with the address of an operand.
 func (t *translator) pointer(m operand.Mem) int {
-	base := t.base(m)
-	if m.Index != nil {
-		t.line("ADD R%d<<%d, R%d, %s", number(m.Index), log2(m.Scale), base, address)
-		base = 16
+	base, disp := t.base(m)
+	if m.Index == nil && disp == 0 {
+		return base
 	}
-	if m.Disp != 0 {
-		t.line("ADD $%d, R%d, %s", m.Disp, base, address)
-		base = 16
-	}
-	return base
+	t.addressOf(m, address)
+	return address
 }
 
 // first loads or stores the first 0 to 4 numbers of a vector; lane is the instruction for lane 2.
@@ -435,8 +464,8 @@ func (t *translator) first(count int, m operand.Mem, v int, four, two, one acces
 	t.line("TBZ $1, R%d, %s", count, label("fewer"))
 	put(two)
 	t.line("TBZ $0, R%d, %s", count, label("end"))
-	t.line("ADD $8, R%d, %s", base, value)
-	t.word(lane|uint32(17<<5|v), "%s {v%d.s}[2], [x17]", name, v)
+	t.line("ADD $8, R%d, R%d", base, value)
+	t.word(lane|uint32(value<<5|v), "%s {v%d.s}[2], [x%d]", name, v, value)
 	t.line("JMP %s", label("end"))
 	fmt.Fprintf(t, "%s:\n", label("fewer"))
 	if name == "ld1" {
@@ -454,8 +483,8 @@ func (t *translator) first(count int, m operand.Mem, v int, four, two, one acces
 func (t *translator) general(o op) string {
 	switch o := o.(type) {
 	case operand.Mem:
-		t.line("MOVD %d(R%d), %s", o.Disp, number(o.Base), value)
-		return value
+		t.line("MOVD %d(R%d), R%d", o.Disp, number(o.Base), value)
+		return fmt.Sprintf("R%d", value)
 	case reg.Register:
 		return fmt.Sprintf("R%d", number(o))
 	}
@@ -510,17 +539,14 @@ func (t *translator) load(from op, d int) {
 	}
 }
 
-// addressOf computes an address.
+// addressOf puts an address into a register.
 func (t *translator) addressOf(m operand.Mem, d int) {
-	disp := m.Disp
-	if m.Base == reg.StaticBase {
-		disp += t.at[m.Symbol.Name]
-	}
+	base, disp := t.base(m)
 	if m.Index == nil {
-		t.line("ADD $%d, R%d, R%d", disp, t.base(m), d)
+		t.line("ADD $%d, %s, R%d", disp, name(base), d)
 		return
 	}
-	t.line("ADD R%d<<%d, R%d, R%d", number(m.Index), log2(m.Scale), t.base(m), d)
+	t.line("ADD R%d<<%d, R%d, R%d", number(m.Index), log2(m.Scale), base, d)
 	if disp != 0 {
 		t.line("ADD $%d, R%d", disp, d)
 	}
