@@ -25,6 +25,9 @@ func (p *planner) factor(n *graph.Node) factor {
 	return factor{p.nodes[n.ID].value, d[0], d[1], false}
 }
 
+// fewColumns are half of a vector: results with so few columns are transposed, if the left factor is, too.
+const fewColumns = 8
+
 // product adds the product n. It starts from init, a row or a matrix of the size of the product; empty: zeros.
 func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 	a, b := p.factor(n.In[0]), p.factor(n.In[1])
@@ -36,6 +39,13 @@ func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 	switch {
 	case b.cols == 1 && !a.transposed && !matrix:
 		p.gemv(dst, a, b.ref, init)
+	case b.cols == 1 && a.transposed && (matrix || init.buffer == nil):
+		// The transposed product, which has one row of full vectors instead of one column.
+		p.gemm(args, dst, factor{b.ref, 1, b.rows, false}, a.ref, a.rows, init)
+	case b.cols <= fewColumns && a.transposed && a.rows >= 8*b.cols && init.buffer == nil:
+		result := p.temporary(a.rows * b.cols)
+		p.gemm(args, result, factor{b.ref, b.cols, b.rows, !b.transposed}, a.ref, a.rows, ref{})
+		p.transpose(dst, result, b.cols, a.rows)
 	case a.rows == 1 && b.transposed && init.buffer == nil:
 		p.gemv(dst, factor{b.ref, b.cols, b.rows, false}, a.ref, init)
 	case b.transposed && init.buffer == nil && !a.transposed && a.rows*(a.cols+b.cols) < a.cols*b.cols:
