@@ -147,18 +147,11 @@ func TestRandomGraphs(t *testing.T) {
 	}
 	for seed := range seeds {
 		sizes := [][]int{{3, 1, 4}, {1}, {40}, {17, 1, 33, 16}}[seed%4]
-		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Images: seed%5 == 4})
+		g := modeltest.RandomGraph(seed, imageOptions(seed))
 		env := modeltest.RandomEnv(g, seed, sizes)
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			compare(t, g, env, 1e-4)
-			var names []string
-			for _, p := range g.ByOp(graph.OpParam) {
-				names = append(names, p.Name)
-			}
-			gradient, err := graph.Gradient(g, "loss", names)
-			if err != nil {
-				t.Fatal(err)
-			}
+			gradient := gradientOf(t, g)
 			compare(t, gradient, env, 1e-3)
 			if len(sizes) == 1 {
 				single, err := graph.SingleBag(gradient)
@@ -171,7 +164,30 @@ func TestRandomGraphs(t *testing.T) {
 	}
 }
 
-// FuzzPlan compares plans of random graphs, for batches of any sizes, with the interpreter and with each other.
+// imageOptions returns those of the random graph of a seed: every fifth one has images.
+func imageOptions(seed uint64) (o modeltest.RandomOptions) {
+	if o.Images = seed%5 == 4; o.Images {
+		o.Stride = [2]int{int(seed / 5 % 3), 1 + int(seed/15%2)}
+	}
+	return o
+}
+
+// gradientOf returns the gradient of the loss of a graph by its parameters.
+func gradientOf(t testing.TB, g *graph.Graph) *graph.Graph {
+	t.Helper()
+	var names []string
+	for _, p := range g.ByOp(graph.OpParam) {
+		names = append(names, p.Name)
+	}
+	gradient, err := graph.Gradient(g, "loss", names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gradient
+}
+
+// FuzzPlan compares plans of random graphs and of their gradients, for batches of any sizes, with the interpreter and with
+// each other.
 func FuzzPlan(f *testing.F) {
 	f.Add(uint64(1), []byte{3, 1, 4})
 	f.Add(uint64(942), []byte{40})
@@ -184,8 +200,10 @@ func FuzzPlan(f *testing.F) {
 		if len(sizes) == 0 {
 			return
 		}
-		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Images: seed%5 == 4})
-		compare(t, g, modeltest.RandomEnv(g, seed, sizes), 1e-3)
+		g := modeltest.RandomGraph(seed, imageOptions(seed))
+		env := modeltest.RandomEnv(g, seed, sizes)
+		compare(t, g, env, 1e-3)
+		compare(t, gradientOf(t, g), env, 0.05) // of large sums: above all the bits must be the same
 	})
 }
 

@@ -49,9 +49,10 @@ func RandomEnv(g *graph.Graph, seed uint64, sizes []int) graph.Env {
 
 // RandomOptions are the options of Random. Zero values mean the defaults.
 type RandomOptions struct {
-	Steps  int  // operations to draw; default 20
-	Images bool // start with a convolution and pooling over instances [N, 1, 8, 8]
-	Wide   bool // draw layers of up to 1,500 columns, too
+	Steps  int    // operations to draw; default 20
+	Images bool   // start with a convolution and pooling over instances [N, 1, 8, 8]
+	Wide   bool   // draw layers of up to 1,500 columns, too
+	Stride [2]int // of the convolution of images, which another one follows; 0: one convolution with steps of 1
 	// NoStop excludes StopGrad, which finite differences ignore. NoGather excludes SegmentGather.
 	// NoMax excludes ops whose gradient jumps where two values are equal (Max, SegmentMax, Maximum,
 	// Minimum, MaxPool2D).
@@ -145,10 +146,14 @@ func (r *random) instances() bounded {
 	}
 	x := r.Input("instances", graph.Float, shape{n, 1, 8, 8})
 	channels := graph.Dim(1 + r.IntN(3))
-	y := r.Conv2D(x, r.param(shape{channels, 1, 3, 3}).node, [2]int{1, 1}, [2]int{r.IntN(2), r.IntN(2)})
+	stride := [2]int{max(1, r.Stride[0]), max(1, r.Stride[1])}
+	y := r.Conv2D(x, r.param(shape{channels, 1, 3, 3}).node, stride, [2]int{r.IntN(2), r.IntN(2)})
 	y = r.Tanh(r.Add(y, r.param(shape{1, channels, 1, 1}).node))
 	if !r.NoMax {
 		y = r.MaxPool2D(y, [2]int{2, 2}, [2]int{2, 2})
+	}
+	if r.Stride[0] > 0 {
+		y = r.Tanh(r.Conv2D(y, r.param(shape{5, channels, 1, 2}).node, [2]int{1, 1}, [2]int{0, r.IntN(3)}))
 	}
 	flat := graph.Dim(1)
 	for _, d := range y.Shape[1:] {
