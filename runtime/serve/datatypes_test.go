@@ -96,3 +96,16 @@ func (s *service) probabilities(t *testing.T, body string, head int) []float32 {
 	}
 	return decode[struct{ Outputs []struct{ Data []float32 } }](t, string(text)).Outputs[0].Data
 }
+
+// A body may begin with a byte order mark.
+func TestByteOrderMark(t *testing.T) {
+	s := start(t, func(*Config) {})
+	for path, body := range map[string]string{
+		"/predict?model=bag":   `{"instances": [[1, 2, 3]]}`,
+		"/v2/models/bag/infer": `{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`,
+	} {
+		if code, text := s.ask(t, "POST", path, "\xef\xbb\xbf"+body); code != 200 {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+}

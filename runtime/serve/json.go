@@ -23,6 +23,7 @@ type jsonReader struct {
 }
 
 func newJSONReader(data []byte) *jsonReader {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // a byte order mark, as some programs of Windows write it
 	// The decoder would keep all names of an object to find duplicates; members checks those that matter.
 	return &jsonReader{jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true)), data}
 }
