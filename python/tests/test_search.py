@@ -74,14 +74,14 @@ def test_bags_in_no_part_and_validation_bags(bags: Bags, truth: list[str], split
 
 
 def test_measures_without_true_labels(bags: Bags, candidates: list[set[str]]) -> None:
-    only, params = Bags(bags, candidates=candidates), {"train__lr": [0.0001, 0.05], "data__split__validation": [0.3]}
+    only, params = Bags(bags, candidates=candidates), {"train__lr": [1e-6, 0.05], "data__split__validation": [0.3]}
     splits = list(KFold(2, shuffle=True, random_state=0).split(candidates))
     trained: list[Any] = []
     with pytest.raises(DataError, match=r'splits\[0\] has a true label .*\n.*measure="inside_candidates"'):
         fit_many(MIPLClassifier(callbacks=[trained.append]), only, params=params, splits=splits)
     assert trained == []
     for given in (None, splits):
-        fits = fit_many(MIPLClassifier(train__epochs=9), only, params=params, splits=given, measure="inside_candidates")
+        fits = fit_many(MIPLClassifier(train__epochs=30), only, params=params, splits=given, measure="inside_candidates")
         assert fits.best_params["train__lr"] == 0.05 and (fits.scores > 0.3).all()
     inside = [f.score(only[test], only[test].candidates) for f, (_, test) in zip(fits.estimators[1], splits) if f]
     assert fits.scores[1].tolist() == pytest.approx(inside)
