@@ -43,12 +43,16 @@ func engines(t testing.TB) []maker {
 		return []maker{through}
 	}
 	return []maker{
-		{"native", func(p *compile.Program) (train.Engine, error) {
-			return native.New(p, native.Options{Kernels: kernel.Best()})
-		}, nil},
+		byNative(),
 		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil},
 		through,
 	}
+}
+
+func byNative() maker {
+	return maker{"native", func(p *compile.Program) (train.Engine, error) {
+		return native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
+	}, nil}
 }
 
 func reference() maker {

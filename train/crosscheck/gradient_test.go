@@ -152,8 +152,8 @@ func TestGradientsOfRandomSpecs(t *testing.T) {
 }
 
 // The gradients of the loss of every shipped spec agree with central differences of the interpreter,
-// on elements of every parameter. Packages train/gorgonia, compile/gorgonia and graph compare the
-// gradients of gorgonia and those of each op with differences.
+// on elements of every parameter. TestGradientsOfShippedSpecs compares gorgonia's with them, and packages
+// compile/gorgonia and graph the gradients of each op with differences.
 func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	t.Parallel()
 	largest := 0.0

@@ -73,7 +73,7 @@ func rejected(t *testing.T, name, labels, more string) *diag.Diagnostic {
 	} else if err != nil {
 		t.Fatalf("%s, %s: %v", name, labels, err)
 	}
-	if r := reference().train(t, traintest.Trial(t, spec, d)); math.IsNaN(r.Loss) {
+	if r := byNative().train(t, traintest.Trial(t, spec, d)); math.IsNaN(r.Loss) {
 		t.Errorf("%s, %s: the loss is not a number", name, labels)
 	}
 	return nil

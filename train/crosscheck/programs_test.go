@@ -30,7 +30,7 @@ func randomSpecs() uint64 {
 	case light:
 		return 20
 	}
-	return 120
+	return 60
 }
 
 func isImage(p *compile.Program) bool { return len(p.Signature.Instance) == 3 }

@@ -127,7 +127,7 @@ func choose(r Request, m machine) (*Choice, error) {
 	return r.auto(m)
 }
 
-// named returns the requested engine. spec is train.engine of a spec. For ORT, it returns Native and sets the reason.
+// named returns the requested engine. spec is train.engine of a spec.
 func (r *Request) named(spec string) string {
 	if spec == language.NoEngine {
 		return spec
@@ -137,8 +137,7 @@ func (r *Request) named(spec string) string {
 		name = cmp.Or(r.Auto, Auto)
 	}
 	if name == ORT {
-		r.Reason = cmp.Or(r.Reason, "it replaces the engine "+ORT+", which this version does not have")
-		name = Native
+		return Native
 	}
 	return name
 }

@@ -57,7 +57,7 @@ func TestChoose(t *testing.T) {
 		{"native", plain, Request{Engine: Native, Library: "l.so"}, Native, CPU, "requested"},
 		{"native on a GPU", fast, Request{Engine: Native, Device: CUDA}, "", "", "native does not train on the device cuda"},
 		{"native with threads", fast, Request{Engine: Native, Threads: 2}, Native, CPU, "requested"},
-		{"the engine ort of earlier versions", plain, Request{Engine: ORT}, Native, CPU, "it replaces the engine ort"},
+		{"the engine ort of earlier versions", plain, Request{Engine: ORT}, Native, CPU, "requested"},
 		{"that engine on WebGPU", plain, Request{Engine: ORT, Device: "webgpu"}, "", "", "no engine trains on"},
 		{"gorgonia", fast, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
 		{"gorgonia on a GPU", fast, Request{Engine: Gorgonia, Device: CUDA}, "", "",

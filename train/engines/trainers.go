@@ -3,7 +3,9 @@
 package engines
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/miplc/miplc/language"
@@ -93,9 +95,17 @@ func (t *Trainers) GroupKey(spec *language.Spec) (program string, err error) {
 	return train.ProgramKey(spec), nil
 }
 
+// removed reports whether a request names the engine ORT.
+func (t *Trainers) removed(spec *language.Spec) bool {
+	return cmp.Or(t.request.Engine, spec.Train.Engine.V) == ORT
+}
+
 // Train implements train.Trainer. It trains the trials of one trainer after those of another.
 func (t *Trainers) Train(ctx context.Context, trials []*train.Trial, o train.Options,
 	done func(i int, out train.Outcome)) {
+	if slices.ContainsFunc(trials, func(trial *train.Trial) bool { return t.removed(trial.Program.Spec) }) {
+		o.ObserverOrSilent().Warn("this version has no engine " + ORT + ": the engine " + Native + " trains instead")
+	}
 	var order []train.Trainer
 	indices, parts := map[train.Trainer][]int{}, map[train.Trainer][]*train.Trial{}
 	for i, trial := range trials {

@@ -17,7 +17,7 @@ _FLAGS = (
     (r"--force", "overwrite=True"),
     (r"--resume", "resume=True"),
     (r"--set ", "the setting "),
-    (r"--(engine|device) (auto|cpu|cuda|gorgonia|ort|xla)\b", r'\1="\2"'),
+    (r"--(engine|device) (auto|cpu|cuda|gorgonia|native|xla)\b", r'\1="\2"'),
     (r"--(ignore|feature)-columns(?: [^ ]+)?, or (?=data\.)", "the setting "),
     (r"see (?=miplc [\w ]+ --help)", "see python -m "),
     (r"(?<!miplc )data inspect", "`python -m miplc data inspect`"),
