@@ -262,9 +262,9 @@ func (f *fit) end(active, measured []*Run, began time.Time) error {
 		return err
 	}
 	for _, r := range filter(active, nil) {
+		accuracy, labeled := r.correct.mean()
 		f.options.Observer.Epoch(r.now, Progress{Trial: r.Name, Epoch: r.done, Epochs: r.lastEpoch(), Step: r.steps,
-			Steps: r.steps,
-			Loss:  r.now.Loss, Accuracy: r.correct.share(), Stopped: r.stopped, Left: f.left()})
+			Steps: r.steps, Loss: r.now.Loss, Accuracy: accuracy, Labeled: labeled, Stopped: r.stopped, Left: f.left()})
 	}
 	return nil
 }

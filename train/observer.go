@@ -70,7 +70,8 @@ type Progress struct {
 	Step       int  // steps done in this epoch
 	Steps      int
 	Loss       float64       // mean over the bags of this epoch so far
-	Accuracy   *float64      // of the predictions of the steps of this epoch so far; nil if no true label is known
+	Accuracy   float64       // of the predictions of the steps of this epoch so far, if Labeled
+	Labeled    bool          // whether a true label is known
 	Left       time.Duration // estimate; 0: unknown
 }
 

@@ -244,6 +244,14 @@ func (c *runningMean) measure(v *float64) {
 	}
 }
 
+// mean returns the mean; ok is false without values.
+func (c *runningMean) mean() (mean float64, ok bool) {
+	if c.all == 0 {
+		return 0, false
+	}
+	return c.sum / c.all, true
+}
+
 // share returns the mean, nil of no values.
 func (c *runningMean) share() *float64 {
 	if c.all == 0 {

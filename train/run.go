@@ -138,7 +138,8 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 		attention = attention[min(len(attention), drawn.Size(r.Data.Size(bag))):]
 	}
 	r.fit.steps++
-	r.fit.report(r, Progress{Step: step, Steps: r.steps, Loss: r.now.Loss / r.bagsSeen, Accuracy: r.correct.share()})
+	accuracy, labeled := r.correct.mean()
+	r.fit.report(r, Progress{Step: step, Steps: r.steps, Loss: r.now.Loss / r.bagsSeen, Accuracy: accuracy, Labeled: labeled})
 	return nil
 }
 

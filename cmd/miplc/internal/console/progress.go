@@ -119,8 +119,8 @@ func (r *Reporter) bar(p train.Progress) {
 	}
 	full := min(int(share*cells), cells)
 	accuracy := r.accuracy
-	if accuracy == "" && p.Accuracy != nil {
-		accuracy = fmt.Sprintf("  accuracy %.3f", *p.Accuracy)
+	if accuracy == "" && p.Labeled {
+		accuracy = fmt.Sprintf("  accuracy %.3f", p.Accuracy)
 	}
 	doing := ""
 	if p.Evaluating {
