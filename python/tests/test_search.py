@@ -81,7 +81,8 @@ def test_measures_without_true_labels(bags: Bags, candidates: list[set[str]]) ->
         fit_many(MIPLClassifier(callbacks=[trained.append]), only, params=params, splits=splits)
     assert trained == []
     for given in (None, splits):
-        fits = fit_many(MIPLClassifier(train__epochs=30), only, params=params, splits=given, measure="inside_candidates")
+        model = MIPLClassifier(train__epochs=30)
+        fits = fit_many(model, only, params=params, splits=given, measure="inside_candidates")
         assert fits.best_params["train__lr"] == 0.05 and (fits.scores > 0.3).all()
     inside = [f.score(only[test], only[test].candidates) for f, (_, test) in zip(fits.estimators[1], splits) if f]
     assert fits.scores[1].tolist() == pytest.approx(inside)

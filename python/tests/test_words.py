@@ -106,7 +106,8 @@ def test_classes_that_look_alike(tmp_path: Path) -> None:
     assert [w.filename for w in caught] == [__file__]
     with pytest.warns(UserWarning, match="bags.csv" + text):
         Bags.read(tmp_path / "bags.csv")
-    for names in (labels, [label.replace("T", "t\u200b") for label in labels], [label.replace("T", " t") for label in labels]):
+    for first in ("T", "t\u200b", " t"):
+        names = [label.replace("T", first) for label in labels]
         arrays = [bag + i for i, bag in enumerate(bags)]
         with pytest.warns(UserWarning, match="^the bags: the classes .* differ only in"):
             MIPLClassifier(train__epochs=1).fit(arrays, names)
