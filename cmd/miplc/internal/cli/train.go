@@ -80,8 +80,9 @@ the CPU. miplc doctor shows what works on this machine.
 
 --seeds, --split-numbers, --grid and --setting train up to 1000 runs with one command, each in
 its own folder below DIR (seed-1, split-2-seed-1-lr-0.05, setting-1, ...). With native, each
-core trains a run on features; runs on images train one after the other, on all cores. With
-xla, runs that differ only in seed, split, learning rate and loss weights train together.
+core trains a run on features; runs on images, or on bags that stay on disk, train one after
+the other, on all cores. With xla, runs that differ only in seed, split, learning rate and loss
+weights train together.
 
 --search tries random settings from the section search of the spec, stops bad trials early, and
 trains the best setting on all training bags. DIR/search then has the trials and two figures.

@@ -1,6 +1,6 @@
 // Bags that stay on disk train like bags in memory.
 
-package gorgonia_test
+package native_test
 
 import (
 	"context"
@@ -9,14 +9,16 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/native"
 )
 
 // slides writes a table of 20 bags in one HDF5 file.
@@ -68,7 +70,9 @@ func open(t *testing.T, table string) *data.Dataset {
 	return set
 }
 
-var byGorgonia = &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }}
+var byNative = &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
+	return native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
+}}
 
 // Training gives the same result on disk and in memory, except for the predictions of the training
 // bags.
@@ -81,11 +85,11 @@ func TestOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	inMemory.Store = nil
-	a, err := train.One(context.Background(), byGorgonia, trialOn(t, set), train.Options{})
+	a, err := train.One(context.Background(), byNative, trialOn(t, set), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := train.One(context.Background(), byGorgonia, trialOn(t, &inMemory), train.Options{})
+	b, err := train.One(context.Background(), byNative, trialOn(t, &inMemory), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,12 +108,46 @@ func TestOnDisk(t *testing.T) {
 	}
 }
 
+// watched counts the engines that exist at the same time.
+type watched struct {
+	train.Engine
+	now *atomic.Int32
+}
+
+func (w watched) Close() error {
+	w.now.Add(-1)
+	return w.Engine.Close()
+}
+
+// Trials whose bags stay on disk train one after the other, so that only one large bag is in memory.
+func TestOnDiskOneAtATime(t *testing.T) {
+	table, _ := slides(t)
+	set := open(t, table)
+	var now, most atomic.Int32
+	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
+		for n := now.Add(1); n > most.Load(); {
+			most.Store(n)
+		}
+		e, err := native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
+		return watched{e, &now}, err
+	}}
+	trials := []*train.Trial{trialOn(t, set), trialOn(t, set), trialOn(t, set)}
+	by.Train(t.Context(), trials, train.Options{MaxParallel: 3}, func(_ int, out train.Outcome) {
+		if out.Err != nil {
+			t.Error(out.Err)
+		}
+	})
+	if most.Load() != 1 {
+		t.Errorf("%d trials train at the same time", most.Load())
+	}
+}
+
 // On disk, the attention scores of the training instances are those of the training steps.
 func TestOnDiskAttention(t *testing.T) {
 	table, _ := slides(t)
 	for _, override := range []string{"train.sampling=shuffle", "train.sampling=balanced"} {
 		trial := trialOn(t, open(t, table), override)
-		r, err := train.One(context.Background(), byGorgonia, trial, train.Options{})
+		r, err := train.One(context.Background(), byNative, trial, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +178,7 @@ func TestSample(t *testing.T) {
 		t.Helper()
 		trial := trialOn(t, set, overrides...)
 		trial.Dir, trial.Until = dir, until
-		r, err := train.One(context.Background(), byGorgonia, trial, train.Options{Resume: true})
+		r, err := train.One(context.Background(), byNative, trial, train.Options{Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,13 +212,13 @@ func TestSample(t *testing.T) {
 // kept, and once the file is back, the training continues to the same result.
 func TestOnDiskFileVanishes(t *testing.T) {
 	table, file := slides(t)
-	want, err := train.One(context.Background(), byGorgonia, trialOn(t, open(t, table)), train.Options{})
+	want, err := train.One(context.Background(), byNative, trialOn(t, open(t, table)), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trial := trialOn(t, open(t, table))
 	trial.Dir = filepath.Join(t.TempDir(), "run")
-	_, err = train.One(context.Background(), byGorgonia, trial, train.Options{Observer: &remover{file: file}})
+	_, err = train.One(context.Background(), byNative, trial, train.Options{Observer: &remover{file: file}})
 	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") ||
 		!strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
 		t.Fatalf("after the file was removed: %v", err)
@@ -190,7 +228,7 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	}
 	again := trialOn(t, open(t, table))
 	again.Dir = trial.Dir
-	got, err := train.One(context.Background(), byGorgonia, again, train.Options{Resume: true})
+	got, err := train.One(context.Background(), byNative, again, train.Options{Resume: true})
 	if err != nil {
 		t.Fatal(err)
 	}
