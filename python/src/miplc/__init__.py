@@ -10,9 +10,10 @@ from .bags import Bags
 from .errors import DataError, FindingWarning, MiplcError, SpecError, TrainingError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, PerInstance
 from .model import Model, Prediction, load
-from .search import Fits, fit_many
+from .searches import Fits, fit_many, search
 from .studies import Report, experiment, report, specs, synth
 from .training import Run, train
+from .tuning import Search
 
 __all__ = [
     "Bags",
@@ -27,12 +28,14 @@ __all__ = [
     "Prediction",
     "Report",
     "Run",
+    "Search",
     "SpecError",
     "TrainingError",
     "experiment",
     "fit_many",
     "load",
     "report",
+    "search",
     "specs",
     "synth",
     "train",

@@ -85,6 +85,7 @@ class _MIPLEstimator(_Parameters):
         spec: Spec = "demipl-mlp",
         *,
         random_state: int | np.random.RandomState | None = None,
+        search: bool | int | Mapping[str, Any] | None = None,
         output: str | os.PathLike[str] | None = None,
         overwrite: bool = False,
         callbacks: Sequence[Callback] = (),
@@ -96,6 +97,7 @@ class _MIPLEstimator(_Parameters):
     ) -> None:
         self.spec = spec
         self.random_state = random_state
+        self.search = search
         self.output = output
         self.overwrite = overwrite
         self.callbacks = callbacks
@@ -148,6 +150,7 @@ class _MIPLEstimator(_Parameters):
             bags,
             output=self.output,
             settings=self._program_settings(),
+            search=self.search,
             callbacks=self.callbacks,
             progress=self.progress,
             resume=resume,
@@ -312,6 +315,9 @@ class MIPLClassifier(_MIPLEstimator):
         As in :func:`train`.
     random_state : int or numpy.random.RandomState, optional
         Seed of the training, as in :func:`train`. Default: that of the spec.
+    search : bool, int or dict, optional
+        Choose settings on held-out training bags in each ``fit``, as in :func:`train`. So a search nests in
+        ``cross_val_score``. ``run_.search`` has the trials.
     output, overwrite, callbacks, progress, engine, device, threads
         As in :func:`train`. Cross-validation fits several estimators, so it needs ``overwrite``, or no ``output``.
     **settings

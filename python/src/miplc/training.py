@@ -16,6 +16,7 @@ from . import _frames, _process
 from .bags import Bags
 from .errors import DataError, FindingWarning, SpecError
 from .model import Model
+from .tuning import Search, search_arguments
 
 if TYPE_CHECKING:
     import pandas
@@ -50,6 +51,8 @@ class Run:
         Numbers of the bags of each part, counted from 1: ``split.json``.
     spec : str
         The complete spec as YAML.
+    search : Search or None
+        The trials of the search that chose the settings.
     """
 
     folder: Path | None
@@ -59,6 +62,7 @@ class Run:
     plots: dict[str, str]
     split: dict[str, Any]
     spec: str
+    search: Search | None = None
 
     @classmethod
     def read(cls, folder: str | os.PathLike[str], *, keep: bool = True) -> Run:
@@ -79,7 +83,8 @@ class Run:
         if not keep:
             model.path = None
         epochs = [json.loads(line) for line in lines]
-        return cls(at if keep else None, summary, epochs, model, plots, split, spec)
+        search = Search.read(at) if (at / "search" / "search.json").exists() else None
+        return cls(at if keep else None, summary, epochs, model, plots, split, spec, search)
 
     @property
     def accuracy(self) -> float | None:
@@ -121,7 +126,8 @@ class Run:
             for name, v in rows
             if v is not None
         ]
-        return f"<table>{''.join(cells)}</table>" + "".join(self.plots.values())
+        searched = "" if self.search is None else self.search._repr_html_()
+        return f"<table>{''.join(cells)}</table>" + "".join(self.plots.values()) + searched
 
 
 def train(
@@ -130,6 +136,7 @@ def train(
     *,
     output: str | os.PathLike[str] | None = None,
     settings: Mapping[str, Any] | None = None,
+    search: bool | int | Mapping[str, Any] | None = None,
     seed: int | None = None,
     callbacks: Iterable[Callback] = (),
     progress: bool = True,
@@ -151,6 +158,11 @@ def train(
         Folder of the run. Default: a temporary folder, whose files are in the result.
     settings : dict, optional
         Settings of the spec, such as ``{"train.epochs": 50, "data.split.train": 1}``. None: the value of the spec.
+    search : bool, int or dict, optional
+        Try settings on held-out training bags first, and train with the best ones: True, a number of trials, or a dict
+        with ``trials``, ``budget`` (seconds), ``space``, ``measure``, ``holdout``, ``halving``, ``min_epochs`` and
+        ``seed``. ``space`` has settings with lists of values or ranges, such as ``{"train.lr": {"log": [0.001, 0.1]},
+        "train.momentum": {"uniform": [0, 0.9]}, "train.epochs": {"int": [50, 200]}}``. Default: that of the spec.
     seed : int, optional
         ``train.seed``. The same seed gives the same bits on the same machine.
     callbacks : iterable of callable
@@ -186,7 +198,7 @@ def train(
         chosen["train.seed"] = seed
     with prepared(spec, bags, chosen) as call:
         folder = call.folder / "run" if output is None else _process.located(output, "output")
-        args = [*call.args, "-o", str(folder)]
+        args = [*call.args, "-o", str(folder), *search_arguments(search)]
         args += _process.options(engine=engine, device=device, threads=threads, force=overwrite)
         if resume and has_run(folder):
             args.append("--resume")
@@ -254,7 +266,7 @@ def spec_argument(spec: Spec, folder: Path, name: str = "spec.yaml") -> str:
 
 def has_run(folder: Path) -> bool:
     """Report whether a folder has a run, or several, to continue."""
-    return any(os.path.exists(folder / name) for name in ("spec.yaml", ".miplc.runs.json"))
+    return any(os.path.exists(folder / name) for name in ("spec.yaml", ".miplc.runs.json", "search/plan.json"))
 
 
 def run_program(args: Sequence[str], call: Call, callbacks: Iterable[Callback], progress: bool) -> dict[str, Any]:

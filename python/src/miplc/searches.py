@@ -16,7 +16,7 @@ from . import _frames, _process
 from .bags import Bags, is_set
 from .errors import DataError, SpecError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, setting_keys
-from .training import Call, Run, has_run, prepared, run_program
+from .training import Call, Run, Spec, has_run, prepared, run_program
 
 if TYPE_CHECKING:
     import pandas
@@ -71,6 +71,52 @@ class Fits(Generic[_E]):
             {**params, "mean": scores.mean(), "std": scores.std()} for params, scores in zip(self.params, self.scores)
         ]
         return _frames.frame(rows)
+
+
+def search(
+    spec: Spec,
+    X: Sequence[ArrayLike],
+    y: Any = None,
+    *,
+    space: Mapping[str, Any] | None = None,
+    trials: int = 64,
+    budget: float | None = None,
+    measure: str | None = None,
+    candidates: Any = None,
+    groups: Sequence[Any] | None = None,
+    **settings: Any,
+) -> MIPLClassifier:
+    """Return the classifier with the best of some random settings, fitted on all bags, as ``miplc train --search``.
+
+    Bad trials stop early. 20 % of the bags are held out to choose. ``run_.search`` has the frame of the trials, their
+    curves and figures; show ``run_`` in a notebook.
+
+    Parameters
+    ----------
+    spec : str, path or dict
+        As in :func:`train`.
+    X, y, candidates, groups
+        As in ``fit`` of :class:`MIPLClassifier`.
+    space : dict, optional
+        Settings with lists of values or ranges, such as ``{"train__lr": {"log": [0.001, 0.1]}}``. Default: those of the
+        spec.
+    trials : int
+        Number of trials, the first of which is the spec as it is.
+    budget : float, optional
+        Seconds after which no trial continues.
+    measure : str, optional
+        Measure of the held-out bags. Default: that of the spec, usually the accuracy. ``loss`` and
+        ``inside_candidates`` need no true labels.
+    **settings
+        Parameters of :class:`MIPLClassifier`, such as ``train__epochs=50`` or ``output="folder"``.
+
+    Examples
+    --------
+    >>> best = search("demipl-mlp", bags, candidates=sets, y=truth, budget=300)           # doctest: +SKIP
+    >>> best.run_.search.trials                                                           # doctest: +SKIP
+    """
+    how = {"trials": trials, "space": space, "budget": budget, "measure": measure}
+    return MIPLClassifier(spec, search=how, **settings).fit(X, y, groups, candidates=candidates)
 
 
 def fit_many(
