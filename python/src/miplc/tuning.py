@@ -67,7 +67,8 @@ class Search:
             number: {point["epoch"]: point["value"] for point in one.get("curve", ())}
             for number, one in enumerate(self.summary["trials"], 1)
         }
-        return _frames.import_pandas().DataFrame(columns).sort_index().rename_axis("epoch")
+        found: pandas.DataFrame = _frames.import_pandas().DataFrame(columns)
+        return found.sort_index().rename_axis("epoch")
 
     def __repr__(self) -> str:
         return f"<Search: {len(self.rows)} trials, best {self.best_params}>"
