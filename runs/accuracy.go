@@ -5,7 +5,6 @@ package runs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -19,7 +18,6 @@ import (
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runtime"
@@ -82,20 +80,13 @@ func selectEngine(content []byte, library string) (engine string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if slices.Contains(meta.Backends, contract.BackendORT) {
-		_, err := onnxruntime.Start(library)
-		missing := (*onnxruntime.NotFoundError)(nil)
-		switch {
-		case err == nil:
-			return contract.BackendORT, nil
-		case !errors.Is(err, onnxruntime.ErrNoCgo) && (!errors.As(err, &missing) || missing.Named()):
-			return "", err
+	names, err := checkable(meta.Backends, library)
+	for _, name := range []string{contract.BackendORT, contract.BackendONNXGo} {
+		if err == nil && slices.Contains(names, name) {
+			return name, nil
 		}
 	}
-	if slices.Contains(meta.Backends, contract.BackendONNXGo) {
-		return contract.BackendONNXGo, nil
-	}
-	return engineInterpreter, nil
+	return engineInterpreter, err
 }
 
 // PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model

@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
@@ -23,10 +24,23 @@ type CheckOptions struct {
 	Seed    uint64
 }
 
+// needLibrary returns an error if onnxruntime, which this program could run, is not on this machine: whoever asks for a
+// comparison expects it there.
+func (o *CheckOptions) needLibrary() error {
+	if !onnxruntime.Available() {
+		return nil
+	}
+	_, err := onnxruntime.Start(o.Library)
+	return err
+}
+
 // CompareFile compares the back ends of a model file with each other.
 func CompareFile(path string, o CheckOptions) (*parity.Agreement, error) {
 	var e predictors
 	defer e.Close()
+	if err := o.needLibrary(); err != nil {
+		return nil, err
+	}
 	meta, err := e.addFile(path, o.Library)
 	if err != nil {
 		return nil, err
@@ -66,6 +80,9 @@ func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
 	var files, native predictors
 	defer files.Close()
 	defer native.Close()
+	if err := o.needLibrary(); err != nil {
+		return nil, err
+	}
 	if _, err := files.addFile(ModelPath(dir), o.Library); err != nil {
 		return nil, err
 	}

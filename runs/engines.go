@@ -4,6 +4,7 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -73,12 +74,11 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range checkable(meta.Backends) {
-		if name == contract.BackendORT { // a missing library is not an error of the file
-			if _, err := onnxruntime.Start(library); err != nil {
-				return nil, err
-			}
-		}
+	names, err := checkable(meta.Backends, library)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
 		model, err := runtime.Open(path, inBackend(name, library), runtime.WithMaxInstances(math.MaxInt))
 		if err != nil {
 			e.list = append(e.list, parity.Predictor{Name: name,
@@ -90,27 +90,38 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 	return meta, nil
 }
 
-// checkable returns the back ends that this program contains: a build without cgo has no
-// onnxruntime.
-func checkable(backends []string) []string {
+// hasLibrary reports whether onnxruntime is on this machine. It is not if nobody named a library and none was found, and
+// in a build without cgo. A library that is unusable is an error.
+func hasLibrary(library string) (bool, error) {
+	_, err := onnxruntime.Start(library)
+	missing := (*onnxruntime.NotFoundError)(nil)
+	if errors.Is(err, onnxruntime.ErrNoCgo) || errors.As(err, &missing) && !missing.Named() {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkable returns the back ends that can run on this machine.
+func checkable(backends []string, library string) ([]string, error) {
+	if !slices.Contains(backends, contract.BackendORT) {
+		return backends, nil
+	}
+	has, err := hasLibrary(library)
 	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {
-		return name == contract.BackendORT && !onnxruntime.Available()
-	})
+		return name == contract.BackendORT && !has
+	}), err
 }
 
 // canCheck returns an error if the model of a spec could not be checked on this machine, so that
-// users learn it before hours of training. A build without cgo checks files with onnx-go only.
+// users learn it before hours of training. Without onnxruntime, onnx-go checks files, which runs single bags.
 func canCheck(spec *language.Spec, library string) error {
-	if onnxruntime.Available() {
-		_, err := onnxruntime.Start(library)
-		return err
-	}
-	if s := &spec.Export.Signature; s.V == export.SignatureBatch {
+	has, err := hasLibrary(library)
+	if s := &spec.Export.Signature; err == nil && !has && s.V == export.SignatureBatch {
 		return &SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and "+
-			"this miplc was built with CGO_ENABLED=0", s.V).
-			WithNote("build miplc with cgo, or set export.signature to %s", export.SignatureBag))}
+			"it is not on this machine, or this miplc was built with CGO_ENABLED=0", s.V).
+			WithNote("install it (miplc runtime install), or set export.signature to %s", export.SignatureBag))}
 	}
-	return nil
+	return err
 }
 
 // names returns the names of the engines.

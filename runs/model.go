@@ -105,7 +105,10 @@ func verdict(report *parity.Agreement) error {
 // engines or with an earlier back end. It removes nothing if no back end would be left.
 func leaveOut(report *parity.Agreement, meta *export.Metadata, native []string) {
 	var kept, wrong []string
-	for _, name := range checkable(meta.Backends) {
+	for _, name := range meta.Backends {
+		if !slices.Contains(report.Engines, name) {
+			continue // it is not on this machine
+		}
 		if report.Agrees(name, append(kept, native...)...) {
 			kept = append(kept, name)
 		} else {

@@ -195,7 +195,7 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 	if err == nil || required || ctx.Err() != nil {
 		return err
 	}
-	con.Notef("warning: %v\nmiplc continues without onnxruntime, more slowly", err)
+	con.Notef("warning: %v\nmiplc continues without onnxruntime: models are checked in the interpreter, gorgonia and onnx-go", err)
 	return nil
 }
 

@@ -155,7 +155,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
+	if err := ensureLibrary(ctx, o.Console, o.Library, false); err != nil {
 		return err
 	}
 	count := o.Console.Counter("images encoded")

@@ -26,7 +26,7 @@ func (o *trainOptions) search(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
+	if err := ensureLibrary(ctx, o.Console, o.Library, false); err != nil {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
