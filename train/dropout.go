@@ -16,7 +16,7 @@ type Dropout struct {
 	fill   func(*kernel.Args)
 	args   kernel.Args
 	random kernel.Random
-	values []float32 // of bytes
+	values [1024]float32 // of bytes; a multiple of 64, see kernel.Random
 }
 
 // NewDropout returns the values of a mask in a training with a seed.
@@ -36,15 +36,16 @@ func (d *Dropout) Draw(mask []float32, epoch, step int) {
 
 // DrawBytes writes the same mask with 1 in place of the scale.
 func (d *Dropout) DrawBytes(mask []uint8, epoch, step int) {
-	if len(d.values) < len(mask) {
-		d.values = make([]float32, len(mask))
-	}
-	values := d.values[:len(mask)]
-	d.Draw(values, epoch, step)
-	for i, v := range values {
-		mask[i] = 0
-		if v != 0 {
-			mask[i] = 1
+	for first := 0; first < len(mask); first += len(d.values) {
+		part := mask[first:min(len(mask), first+len(d.values))]
+		d.random.First = uint32(first / 4)
+		d.Draw(d.values[:len(part)], epoch, step)
+		for i, v := range d.values[:len(part)] {
+			part[i] = 0
+			if v != 0 {
+				part[i] = 1
+			}
 		}
 	}
+	d.random.First = 0
 }

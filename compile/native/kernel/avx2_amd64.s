@@ -6077,13 +6077,15 @@ end449:
 // func dropout256(args *byte)
 // Requires: AVX, AVX2
 TEXT ·dropout256(SB), NOSPLIT, $256-8
-	MOVQ    args+0(FP), AX
-	CMPQ    40(AX), $0x00
-	JLE     end470
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    40(AX), AX
-	VMOVUPS blocks<>+0(SB), Y0
+	MOVQ         args+0(FP), AX
+	CMPQ         40(AX), $0x00
+	JLE          end470
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         40(AX), AX
+	VMOVUPS      blocks<>+0(SB), Y0
+	VBROADCASTSS 28(DX), Y1
+	VPADDD       Y1, Y0, Y0
 
 loop471:
 	CMPQ         AX, $0x40

@@ -3977,15 +3977,17 @@ GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 // func dropout512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
 TEXT ·dropout512(SB), NOSPLIT, $256-8
-	MOVQ    args+0(FP), AX
-	CMPQ    40(AX), $0x00
-	JLE     end268
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    40(AX), AX
-	VMOVUPS blocks<>+0(SB), Z0
-	MOVQ    $0x0000aaaa, BX
-	KMOVW   BX, K1
+	MOVQ         args+0(FP), AX
+	CMPQ         40(AX), $0x00
+	JLE          end268
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         40(AX), AX
+	VMOVUPS      blocks<>+0(SB), Z0
+	VBROADCASTSS 28(DX), Z1
+	VPADDD       Z1, Z0, Z0
+	MOVQ         $0x0000aaaa, BX
+	KMOVW        BX, K1
 
 loop269:
 	CMPQ         AX, $0x40

@@ -7792,6 +7792,9 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	MOVD 8(R0), R2
 	MOVD 40(R0), R0
 	WORD $0x3dc10660 // ldr q0, [x19, #1040]
+	ADD $28, R2, R16
+	WORD $0x4d40ca01 // ld1r {v1.4s}, [x16]
+	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
 loop280:
 	CMP $0x40, R0
 	BLT part281

@@ -14,6 +14,9 @@ type Random struct {
 	// Below is the number of the 2^32 random words that give 0; the others give Scale.
 	Below uint32
 	Scale float32
+	// First is the number of the first block, a multiple of 16, so that parts of the numbers can be written: number
+	// 4 First and those that follow.
+	First uint32
 }
 
 // NewRandom returns the numbers that are 0 with a probability below 1, else scale. Its Stream is 0.
@@ -50,7 +53,7 @@ func dropout(a *Args) {
 	for first := 0; first < len(dst); first += group {
 		part := dst[first:min(len(dst), first+group)]
 		for block := range min(blocks, len(part)) {
-			words := philox([4]uint32{uint32(first/4 + block), r.Stream[0], r.Stream[1], r.Stream[2]}, r.Key, philoxRounds)
+			words := philox([4]uint32{r.First + uint32(first/4+block), r.Stream[0], r.Stream[1], r.Stream[2]}, r.Key, philoxRounds)
 			for i := block; i < len(part); i += blocks {
 				part[i] = r.Scale
 				if words[i/blocks] < r.Below {

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -28,6 +29,25 @@ func TestPhilox(t *testing.T) {
 	} {
 		if got := philox(c.counter, c.key, c.rounds); got != c.want {
 			t.Errorf("%d rounds of %x with the key %x: %08x, want %08x", c.rounds, c.counter, c.key, got, c.want)
+		}
+	}
+}
+
+// TestDropoutInParts checks that parts of the numbers are those of the whole.
+func TestDropoutInParts(t *testing.T) {
+	for _, s := range Sets() {
+		draw := func(first, n int) []float32 {
+			r, dst := NewRandom([2]uint32{5, 6}, 0.5, 2), make([]float32, n)
+			r.First = uint32(first / 4)
+			s.Run[Dropout](&Args{Dst: unsafe.Pointer(&dst[0]), A: unsafe.Pointer(&r), N: n})
+			return dst
+		}
+		whole := draw(0, 1000)
+		for first := 0; first < 1000; first += 192 {
+			n := min(192, 1000-first)
+			if !slices.Equal(draw(first, n), whole[first:first+n]) {
+				t.Errorf("%s: the numbers from %d on differ", s.Name, first)
+			}
 		}
 	}
 }

@@ -10,6 +10,7 @@ const (
 	randomStream = 8
 	randomBelow  = 20
 	randomScale  = 24
+	randomFirst  = 28
 )
 
 // rounds of Philox.
@@ -21,6 +22,7 @@ func (m *machine) dropout() {
 	args.skipUnless(fieldN, done)
 	dst, a, left := args.load(fieldDst), args.load(fieldA), args.load(fieldN)
 	block := m.copyOf(m.integers("blocks", func(i int) uint32 { return uint32(i) }, m.lanes()))
+	m.VPADDD(m.spread(mem(a, randomFirst)), block, block)
 	odds := m.odds()
 	loop, part, buffer := m.label("loop"), m.label("part"), m.AllocLocal(64*elem)
 	m.Label(loop)
