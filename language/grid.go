@@ -156,15 +156,17 @@ func GridSchema(most int, ranges bool) schema.Object {
 }
 
 // ReadGrid reads a map from keys to lists of values or ranges. The result is not nil unless there is an error. check
-// reports keys that the grid must not have.
-func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key *schema.Node)) []Axis {
+// reports keys that the grid must not have, and whether the grid leaves out a key without a value.
+func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, value *schema.Node) (skip bool)) []Axis {
 	if !n.IsMap() {
 		r.AddFault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
 		return nil
 	}
 	axes := []Axis{}
 	for i, key := range n.Keys() {
-		check(key)
+		if check(key, n.Items()[i]) {
+			continue
+		}
 		if a := readAxis(r, key, n.Items()[i]); a.Range != nil || len(a.Values) > 0 {
 			axes = append(axes, a)
 		}

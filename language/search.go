@@ -59,12 +59,13 @@ var searchGridType = schema.CustomType{
 	Noun:   GridNoun,
 	Schema: GridSchema(MaxGrid, true),
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		*to.(*[]Axis) = ReadGrid(r, path, n, func(key *schema.Node) {
+		*to.(*[]Axis) = ReadGrid(r, path, n, func(key, value *schema.Node) (skip bool) {
 			for _, not := range []string{"name", "extends", "search", "data.set", "data.split", "data.generated", "data.labels"} {
 				if key.Raw() == not || strings.HasPrefix(key.Raw(), not+".") {
 					r.AddFault(key.Errorf("%s is not a setting that a search can vary", key.Raw()))
 				}
 			}
+			return value.IsNull() // removes an inherited setting
 		})
 	},
 }
@@ -99,6 +100,18 @@ func LoadTrials(base *Spec, name string, overrides []string) (list []*Spec, sett
 	return list, settings, errs.Err()
 }
 
+// CheckSearch returns the errors of some settings of the search, if the spec itself has one. An inherited search need not
+// fit another model: then LoadTrials returns its errors.
+func (s *Spec) CheckSearch(name string, overrides []string) error {
+	if !slices.ContainsFunc(s.Search.Grid, func(a Axis) bool { return a.Pos().File == s.File }) {
+		return nil
+	}
+	few := *s
+	few.Search.Trials.V = min(s.Search.Trials.V, 3)
+	_, _, err := LoadTrials(&few, name, overrides)
+	return err
+}
+
 // locate adds errors of a trial at the settings that cause them.
 func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
 	var found diag.List
@@ -107,7 +120,9 @@ func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
 		for _, one := range set {
 			if d.Pos.File == "--set "+one.String() {
 				at := s.AtUserLine(diag.Errorf(one.Pos, "search.grid: %s", d.Text))
-				at.Suggestion, at.Notes = d.Suggestion, d.Notes
+				if at.Suggestion, at.Notes = d.Suggestion, d.Notes; one.Pos.File != s.File {
+					at = at.WithNote("search: {grid: {%s: null}} in the spec removes this inherited setting", one.Key)
+				}
 				d = at
 				break
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/specs"
 )
 
@@ -77,5 +78,35 @@ func TestWrongSearches(t *testing.T) {
 	if _, _, err := LoadTrials(s, "s.yaml", nil); err == nil ||
 		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
 		t.Errorf("%v", err)
+	}
+}
+
+// An inherited setting that does not fit the model is an error of the search, and can be removed.
+func TestInheritedSearch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const spec = "name: s\nextends: demipl-mlp\nloss: [disambiguation]\n"
+	load := func(text string) ([]*Spec, error) {
+		if err := os.WriteFile("s.yaml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Load("s.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.CheckSearch("s.yaml", nil); err != nil {
+			t.Errorf("the spec is valid: %v", err)
+		}
+		list, _, err := LoadTrials(s, "s.yaml", nil)
+		return list, err
+	}
+	_, err := load(spec)
+	var out strings.Builder
+	diag.Render(&out, err)
+	if !strings.Contains(out.String(), "search.grid: the list has no attention, only disambiguation") ||
+		!strings.Contains(out.String(), "search: {grid: {loss.attention: null}} in the spec removes this") {
+		t.Errorf("%s", out.String())
+	}
+	if list, err := load(spec + "search: {grid: {loss.attention: }, trials: 5}\n"); err != nil || len(list) != 5 {
+		t.Errorf("%d trials, %v", len(list), err)
 	}
 }

@@ -33,7 +33,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	if spec.CheckValidation() != nil {
 		return Verdict{}, withShapes(nil, spec, folder)
 	}
-	if err := checkSearchGrid(spec, name, overrides); err != nil {
+	if err := spec.CheckSearch(name, overrides); err != nil {
 		return Verdict{}, err
 	}
 	sig, set, note, err := describeData(spec, folder)
@@ -63,17 +63,6 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 		}
 	}
 	return v, nil
-}
-
-// checkSearchGrid returns the errors of some settings of the section search.
-func checkSearchGrid(spec *language.Spec, name string, overrides []string) error {
-	if len(spec.Search.Grid) == 0 {
-		return nil
-	}
-	few := *spec
-	few.Search.Trials.V = min(spec.Search.Trials.V, 8)
-	_, _, err := language.LoadTrials(&few, name, overrides)
-	return err
 }
 
 // note adds a reason why training would fail on this machine, which is not an error of the spec.

@@ -232,19 +232,20 @@ var notForSpecs = []struct{ key, instead string }{
 }
 
 func settingOf(r *schema.Reader, key, value *schema.Node) language.Assignment {
-	checkKey(r)(key)
+	checkKey(r)(key, value)
 	return language.Assignment{Key: key.Raw(), Value: value.Flow(), Pos: value.Pos()}
 }
 
-// checkKey returns a function that reports keys which the experiment sets itself.
-func checkKey(r *schema.Reader) func(key *schema.Node) {
-	return func(key *schema.Node) {
+// checkKey returns a function that reports keys which the experiment sets itself, for language.ReadGrid.
+func checkKey(r *schema.Reader) func(key, value *schema.Node) (skip bool) {
+	return func(key, _ *schema.Node) bool {
 		for _, not := range notForSpecs {
 			if key.Raw() == not.key || strings.HasPrefix(key.Raw(), not.key+".") {
 				r.AddFault(key.Errorf("%s is not a setting of learners", key.Raw()).WithNote("set it with %s of the experiment",
 					not.instead))
 			}
 		}
+		return false
 	}
 }
 
