@@ -56,6 +56,7 @@ func TestBits(t *testing.T) {
 		sizes []int
 	}{
 		{"demipl", []int{9}}, {"gated-abmil", []int{1500}}, {"gated-abmil", []int{700, 900}}, {"transmil", []int{150}},
+		{"transmil", []int{70, 300}},
 		{"demipl-image", []int{9, 4}},
 	} {
 		t.Run(fmt.Sprint(c.spec, c.sizes), func(t *testing.T) {
