@@ -113,6 +113,7 @@ func HasRange(axes []Axis) *Range {
 func Draw(axes []Axis, seed uint64, n int) (list [][]Assignment) {
 	const attempts = 100 // of each setting, until the settings count as exhausted
 	found := map[string]bool{}
+	n = min(n, countDraws(axes, n))
 	for i := 0; len(list) < n && i < attempts*n; i++ {
 		one := make([]Assignment, len(axes))
 		for j := range axes {
@@ -124,6 +125,22 @@ func Draw(axes []Axis, seed uint64, n int) (list [][]Assignment) {
 		}
 	}
 	return list
+}
+
+// countDraws returns the number of different settings of a grid, or most if there are more.
+func countDraws(axes []Axis, most int) int {
+	count := 1.0
+	for _, a := range axes {
+		switch {
+		case a.Range == nil:
+			count *= float64(len(a.Values))
+		case a.Range.Form == "int":
+			count *= a.Range.High - a.Range.Low + 1
+		default:
+			return most
+		}
+	}
+	return int(min(count, float64(most)))
 }
 
 // draw returns value i of an axis.
