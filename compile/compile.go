@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"

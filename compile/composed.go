@@ -7,7 +7,7 @@ import (
 	"go/ast"
 	"math"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // uniformBits is the number of random bits of a value of uniform.

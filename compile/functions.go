@@ -8,7 +8,7 @@ import (
 	"go/ast"
 	"math"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"

@@ -4,7 +4,7 @@ package compile
 import (
 	"slices"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/language"
 )
 

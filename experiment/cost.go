@@ -7,8 +7,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"

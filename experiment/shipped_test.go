@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // instances are the instance shapes of the datasets that the shipped experiments use.

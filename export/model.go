@@ -7,8 +7,8 @@ import (
 	"fmt"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 )

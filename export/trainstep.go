@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"

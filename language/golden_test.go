@@ -14,7 +14,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 var setComment = regexp.MustCompile(`(?m)^# set: (.*)$`)
@@ -109,5 +109,5 @@ func TestShippedSpecs(t *testing.T) {
 }
 
 func TestSchemaFile(t *testing.T) {
-	testsupport.CheckGolden(t, "specs/models/schema.json", Dialect.Schema())
+	testsupport.CheckGolden(t, "../specs/models/schema.json", Dialect.Schema())
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // Dialect is the language of specs.

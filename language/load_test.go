@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // sameValues compares specs without positions and source texts.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 func TestShippedSearches(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )

@@ -11,9 +11,9 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"

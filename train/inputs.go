@@ -4,7 +4,7 @@ package train
 
 import (
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 

@@ -8,8 +8,8 @@ import (
 	"context"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
 )
 
 // Problem is the input of a fit.

@@ -2,7 +2,7 @@
 
     python3 miplma.py --data bags.npz --split run/split.json --seed 1
 
-The formula is that of language/specs/models/miplma.yaml. --through lets the gradient flow through
+The formula is that of specs/models/miplma.yaml. --through lets the gradient flow through
 the standard deviation of the scores, which MIPLMA takes for a constant. Prints one JSON
 object; largest is the largest parameter, which shows a collapse.
 """

@@ -2,7 +2,7 @@
 
 package gorgonia
 
-import "github.com/miplc/miplc/compile/graph"
+import "github.com/miplc/miplc/graph"
 
 // binaryTable has the loops of the element-wise functions of two numbers.
 func binaryTable[T Float]() map[graph.Op]binaryRows[T] {

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/internal/ndarray"

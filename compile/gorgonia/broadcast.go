@@ -3,7 +3,7 @@
 package gorgonia
 
 import (
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/internal/ndarray"

@@ -6,7 +6,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 )
 

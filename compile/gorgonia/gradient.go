@@ -4,7 +4,7 @@ package gorgonia
 
 import (
 	"github.com/chewxy/hm"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )

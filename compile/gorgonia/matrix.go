@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/blas/gonum"
 	"gorgonia.org/gorgonia"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 

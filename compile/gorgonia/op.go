@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"github.com/chewxy/hm"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
 	"gorgonia.org/tensor"
 )

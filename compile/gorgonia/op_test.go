@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // eval returns the outputs that the interpreter computes.

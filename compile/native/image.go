@@ -6,8 +6,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 )
 
 // convolving computes a convolution as products with unfolded images. Each worker has one.

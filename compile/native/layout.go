@@ -7,8 +7,8 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 )
 
 // optimize removes copies and joins operations.

@@ -5,8 +5,8 @@ package native
 import (
 	"slices"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"

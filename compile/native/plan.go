@@ -7,8 +7,8 @@ import (
 	"strings"
 	"unsafe"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/workers"
 )

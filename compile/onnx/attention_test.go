@@ -5,8 +5,8 @@ package onnx_test
 import (
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 )

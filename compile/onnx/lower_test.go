@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
 

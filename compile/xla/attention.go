@@ -6,7 +6,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // Attention among the instances of each bag, see graph.OpSegmentAttention. All pairs of a query and a key have a

@@ -5,7 +5,7 @@ package xla
 import (
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // Convolutions are computed as products with unfolded images: a job axis is then another batch axis

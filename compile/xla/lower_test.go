@@ -9,7 +9,7 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/dtypes"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 func lowerMatMul(l *lowerer, _ *graph.Node, in []tensor) tensor { return l.dot(in[0], 1, in[1], 0) }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 const (
@@ -47,7 +47,7 @@ func TestReference(t *testing.T) {
 		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows),
 		"report": schema.Reference(itemRows),
 	})
-	testsupport.CheckGolden(t, "../../language/specs/experiments/schema.json", Language.Schema())
+	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {
 		if !strings.Contains(text[reference], "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
 			t.Errorf("%s is not documented", kind)

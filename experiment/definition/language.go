@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // Limits, so that a typing error does not cost hours or memory.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // An override of an entry that is not of the language is an error, not a panic.

@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // The keys of specs and experiments remain, with their words and defaults.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 
 	"github.com/miplc/miplc/compile/onnx"

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/train"
 )

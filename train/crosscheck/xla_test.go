@@ -10,8 +10,8 @@ import (
 	"github.com/gomlx/compute"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/xla"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/train"
 )
 

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"

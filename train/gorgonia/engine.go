@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"

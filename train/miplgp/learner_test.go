@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/train"
 )

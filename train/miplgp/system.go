@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // system has the graphs of conjugate gradients for the systems (K + noise) x = b of all classes.

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	lowering "github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/miplc/miplc/compile/graph"
 	lowering "github.com/miplc/miplc/compile/native"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 

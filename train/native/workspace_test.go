@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/graph"
 )
 
 func newWorkspace() *Workspace { return NewWorkspace(Options{Kernels: kernel.Best(), Threads: 1}) }

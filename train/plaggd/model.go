@@ -11,8 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/compile/graph"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"gorgonia.org/tensor"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/exprvm"
 	"github.com/miplc/miplc/internal/ndarray"

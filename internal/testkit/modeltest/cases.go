@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // Case is a graph for the test of one op, and a batch for it.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // Frozen turns the nodes that stop gradients into inputs with the values that they have in env, so

@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // stream returns a random number generator that depends only on seed and name.

@@ -2,7 +2,7 @@
 
 package modeltest
 
-import "github.com/miplc/miplc/compile/graph"
+import "github.com/miplc/miplc/graph"
 
 const (
 	n = graph.N

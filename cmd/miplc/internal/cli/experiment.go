@@ -16,8 +16,8 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language/specs"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/language/specs"
+	"github.com/miplc/miplc/specs"
 )
 
 // specLine is one shipped spec.

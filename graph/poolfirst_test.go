@@ -5,7 +5,7 @@ package graph_test
 import (
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 

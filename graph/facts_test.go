@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 

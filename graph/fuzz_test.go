@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/miplc/miplc/compile/graph"
+	"github.com/miplc/miplc/graph"
 )
 
 // tape returns the bytes of a fuzz input as numbers, then zeros.
