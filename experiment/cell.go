@@ -118,19 +118,8 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			}
 			cache[id] = spec
 		}
-		if labels := spec.Data.Labels.V; labels != on.Labels.V {
-			d := e.ShowAt(name.Pos, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V,
-				labels, on.Name.V)
-			addOnce(errs, d.WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels))
-			continue
-		}
-		if len(list) > 0 && encoderOf(spec) != encoderOf(list[0].spec) {
-			addOnce(errs, e.ShowAt(combination[len(combination)-1].Pos, "learner %q: the settings of a grid have one "+
-				"encoder: compare encoders with vary, or as learners", l.Name.V))
-			continue
-		}
-		if why := lastFault(l, spec, e.SplitsOf(on).Validation.V > 0); why != "" {
-			addOnce(errs, e.ShowAt(l.Last.Pos, "learner %q: %s", l.Name.V, why))
+		if d := misfit(e, l, on, name, combination, spec, list); d != nil {
+			addOnce(errs, *d)
 			continue
 		}
 		c := gridPoint{Setting: language.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V,
@@ -141,13 +130,33 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 				continue
 			}
 			addOnce(errs, e.ShowAt(combination[len(combination)-1].Pos, "learner %q: the grid has equal settings: %s "+
-				"and %s",
-				l.Name.V, list[i].Setting, c.Setting))
+				"and %s", l.Name.V, list[i].Setting, c.Setting))
 			continue
 		}
 		list = append(list, c)
 	}
 	return list
+}
+
+// misfit returns the error of a valid spec that does not fit its dataset, its learner or the earlier settings of the
+// grid; nil: it fits.
+func misfit(e *definition.Experiment, l *definition.Learner, on *definition.DataSet, name schema.Str,
+	combination []language.Assignment, spec *language.Spec, list []gridPoint) *diag.Diagnostic {
+	if labels := spec.Data.Labels.V; labels != on.Labels.V {
+		d := e.ShowAt(name.Pos, "learner %q: data.labels of its spec is %s, but the dataset %s has candidate sets", l.Name.V,
+			labels, on.Name.V).WithNote("write labels: %s for the dataset, or remove data.labels from the spec", labels)
+		return &d
+	}
+	if len(list) > 0 && encoderOf(spec) != encoderOf(list[0].spec) {
+		d := e.ShowAt(combination[len(combination)-1].Pos, "learner %q: the settings of a grid have one encoder: compare "+
+			"encoders with vary, or as learners", l.Name.V)
+		return &d
+	}
+	if why := lastFault(l, spec, e.SplitsOf(on).Validation.V > 0); why != "" {
+		d := e.ShowAt(l.Last.Pos, "learner %q: %s", l.Name.V, why)
+		return &d
+	}
+	return nil
 }
 
 // lastFault returns why a learner cannot report the mean of its last epochs, or "". validated
@@ -171,8 +180,8 @@ func lastFault(l *definition.Learner, spec *language.Spec, validated bool) strin
 // locateErrors converts errors of a spec to errors of the experiment. Errors of a setting are
 // reported at the setting, others at the name of the spec, with the position in the spec's own file
 // as a note.
-func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str, set []language.Assignment,
-	errs *diag.List) {
+func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str,
+	set []language.Assignment, errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
 	for _, d := range found {

@@ -222,8 +222,8 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 	return read, err
 }
 
-// holdOut splits off a share of the training bags of a split for choosing a setting: the result trains on the others and
-// tests on these. Groups stay together if those of the split do.
+// holdOut splits off a share of the training bags of a split for choosing a setting: the result trains on the others
+// and tests on these. Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
 	inner, err := runs.HoldOut(set, whole, grouped, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
 		Seed: uint64(c.Seed + number - 1)})

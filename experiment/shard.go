@@ -209,7 +209,8 @@ func checkKeys(e *definition.Experiment, in *sharedDataset, groups []*group) err
 				return err
 			}
 		}
-		now, err := key(c.grid, rulesOf(e, e.Learner(c.Learner)), e.Choose, e.Attention.Epochs, in.facts.Hash, splits[c.Split].Hash())
+		now, err := key(c.grid, rulesOf(e, e.Learner(c.Learner)), e.Choose, e.Attention.Epochs, in.facts.Hash,
+			splits[c.Split].Hash())
 		if err != nil {
 			return err
 		}

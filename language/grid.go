@@ -204,8 +204,8 @@ func readAxis(r *schema.Reader, key, values *schema.Node) Axis {
 	}
 	switch {
 	case !values.IsList():
-		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s], or a "+
-			"range such as {log: [0.001, 0.1]}", values.Raw()))
+		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s], "+
+			"or a range such as {log: [0.001, 0.1]}", values.Raw()))
 		return a
 	case len(values.Items()) == 0:
 		r.AddFault(values.Errorf("the list of values of %s is empty", key.Raw()))
@@ -232,8 +232,8 @@ func readRange(r *schema.Reader, key, n *schema.Node) (*Range, *schema.Node) {
 	case form.Raw() == "choice":
 		return nil, ends
 	case !slices.Contains(forms, form.Raw()):
-		d := form.Errorf("%s: there is no range %q", key.Raw(), form.Raw()).WithNote("ranges are log, uniform and int with two " +
-			"numbers, and choice with a list of values")
+		d := form.Errorf("%s: there is no range %q", key.Raw(), form.Raw()).WithNote("ranges are log, uniform and int with " +
+			"two numbers, and choice with a list of values")
 		if d.Suggestion = diag.Suggest(form.Raw(), forms); strings.HasPrefix(form.Raw(), "log") {
 			d.Suggestion = "log"
 		}

@@ -33,8 +33,8 @@ func TrialRows() []schema.Row {
 		{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
 			Doc: "Seed of the draws. Trial n is the same for any number of trials."},
 		{Name: "halving", In: schema.Closed(1, 10),
-			Doc: "Successive halving: with `3`, the better third of the trials continues after each rung, such as 4, 12 and 34 " +
-				"of 100 epochs. With `1`, every trial trains all epochs. Default: 1."},
+			Doc: "Successive halving: with `3`, the better third of the trials continues after each rung, such as 4, 12 " +
+				"and 34 of 100 epochs. With `1`, every trial trains all epochs. Default: 1."},
 		{Name: "min_epochs", Default: "1", In: schema.Closed(1, 1e6),
 			Doc: "Minimum number of epochs of the first rung."},
 	}
@@ -60,7 +60,8 @@ var searchGridType = schema.CustomType{
 	Schema: GridSchema(MaxGrid, true),
 	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
 		*to.(*[]Axis) = ReadGrid(r, path, n, func(key, value *schema.Node) (skip bool) {
-			for _, not := range []string{"name", "extends", "search", "data.set", "data.split", "data.generated", "data.labels"} {
+			for _, not := range []string{"name", "extends", "search", "data.set", "data.split", "data.generated",
+				"data.labels"} {
 				if key.Raw() == not || strings.HasPrefix(key.Raw(), not+".") {
 					r.AddFault(key.Errorf("%s is not a setting that a search can vary", key.Raw()))
 				}
@@ -100,8 +101,8 @@ func LoadTrials(base *Spec, name string, overrides []string) (list []*Spec, sett
 	return list, settings, errs.Err()
 }
 
-// CheckSearch returns the errors of some settings of the search, if the spec itself has one. An inherited search need not
-// fit another model: then LoadTrials returns its errors.
+// CheckSearch returns the errors of some settings of the search, if the spec itself has one. An inherited search need
+// not fit another model: then LoadTrials returns its errors.
 func (s *Spec) CheckSearch(name string, overrides []string) error {
 	if !slices.ContainsFunc(s.Search.Grid, func(a Axis) bool { return a.Pos().File == s.File }) {
 		return nil

@@ -34,8 +34,8 @@ const (
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
 func exportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, library string, draw parity.Comparison, addPredictors func(*predictors) error) (*parity.Agreement,
-	error) {
+	meta export.Metadata, library string, draw parity.Comparison, addPredictors func(*predictors) error) (
+	*parity.Agreement, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,5 @@
-// The search for the best settings of one spec: trials on held-out training bags, the run of the best one, and the files
-// that show them.
+// The search for the best settings of one spec: trials on held-out training bags, the run of the best one, and the
+// files that show them.
 
 package runs
 
@@ -89,8 +89,8 @@ type SearchResults struct {
 	Folder       string             `json:"folder"`
 }
 
-// Search searches for settings, trains the best trial on all training bags and writes its run to o.Dir, with the results
-// of the search in a subfolder. trials are those of the specs, see Trials.
+// Search searches for settings, trains the best trial on all training bags and writes its run to o.Dir, with the
+// results of the search in a subfolder. trials are those of the specs, see Trials.
 func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary, *SearchResults, error) {
 	if err := checkSearch(trials[0], &o); err != nil {
 		return nil, nil, err
@@ -226,8 +226,8 @@ func (o *SearchTask) claimSearch(f *fileio.Folder) error {
 	return os.RemoveAll(trials)
 }
 
-// searchTrials trains the trials as far as the search needs it, with checkpoints below dir. early reports that the budget
-// ended before.
+// searchTrials trains the trials as far as the search needs it, with checkpoints below dir. early reports that the
+// budget ended before.
 func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, dir string) (s *search.Search, early bool,
 	err error) {
 	trainers := engines.NewTrainers(o.Request)
@@ -331,7 +331,8 @@ func (o *SearchTask) results(s *search.Search, chosen int, early bool) *SearchRe
 	}
 	found := &SearchResults{Measure: s.Measure.Name, Setting: s.Settings[chosen], Chosen: chosen + 1, HeldOut: held,
 		TrainBags: len(t.Split.Train), Epochs: s.Trained(), OutOfBudget: early, Trials: s.Results,
-		Correlations: search.Correlations(o.Rules.Grid, s.Results, s.Measure.Lower), Folder: filepath.Join(o.Dir, SearchFolder)}
+		Correlations: search.Correlations(o.Rules.Grid, s.Results, s.Measure.Lower),
+		Folder:       filepath.Join(o.Dir, SearchFolder)}
 	for i := range s.Results {
 		found.Seconds += s.Results[i].Seconds
 	}

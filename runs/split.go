@@ -147,8 +147,8 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 	return read, misfit(spec, err)
 }
 
-// HoldOut splits off a share of the training bags of a split: the result trains on the others, tests on these, and has the
-// validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that trains.
+// HoldOut splits off a share of the training bags of a split: the result trains on the others, tests on these, and has
+// the validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that trains.
 func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) (*data.Split, error) {
 	all, groups := set.TrueLists(), []string(nil)
 	if grouped {

@@ -181,8 +181,8 @@ func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 }
 
 // difference runs the file and the interpreter and returns the largest difference.
-func (f *trainStep) difference(state *train.State, batch *train.Batch, path, library string) (diff float64, where string,
-	err error) {
+func (f *trainStep) difference(state *train.State, batch *train.Batch, path, library string) (diff float64,
+	where string, err error) {
 	in := f.batch(batch)
 	vectors, _, err := state.Flat(f.program)
 	if err != nil {

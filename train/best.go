@@ -57,8 +57,8 @@ func (t *Trial) selects() bool {
 	return t.validated() && t.Program.Spec.Train.Best.V != ""
 }
 
-// refits reports whether the trial is trained again on training and validation bags. Trials of a search are not: only the
-// model with the chosen settings is.
+// refits reports whether the trial is trained again on training and validation bags. Trials of a search are not: only
+// the model with the chosen settings is.
 func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V && t.Curve == nil }
 
 // CheckMeasures returns an error with the position of train.best or train.decay_measure in the

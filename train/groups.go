@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// ProgramKey returns a text that is equal for specs whose trials can share a program: the identity of all
-// settings except learning rate and its schedule, seed, weights of loss terms, data, engine, evaluation and checkpoints.
+// ProgramKey returns a text that is equal for specs whose trials can share a program: the identity of all settings
+// except learning rate and its schedule, seed, weights of loss terms, data, engine, evaluation and checkpoints.
 func ProgramKey(spec *language.Spec) string {
 	s := *spec.Settings()
 	s.Data.Labels, s.Data.Encoder = spec.Data.Labels, language.Encoder{}

@@ -89,7 +89,8 @@ var zero = []float32{0}
 
 // Scalars appends the inputs of one element. Their order is the same for all batches of a program.
 func (b *Batch) Scalars(to []compile.Scalar, p *compile.Program) []compile.Scalar {
-	to = append(to, compile.Scalar{Name: compile.InLR, Value: b.LR}, compile.Scalar{Name: compile.InLambda, Value: b.Lambda},
+	to = append(to, compile.Scalar{Name: compile.InLR, Value: b.LR},
+		compile.Scalar{Name: compile.InLambda, Value: b.Lambda},
 		compile.Scalar{Name: compile.InEpoch, Value: float64(b.Epoch)},
 		compile.Scalar{Name: compile.InEpochs, Value: float64(b.Epochs)})
 	return p.StepScalars(to, b.Position)

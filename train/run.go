@@ -139,7 +139,8 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 	}
 	r.fit.steps++
 	accuracy, labeled := r.correct.mean()
-	r.fit.report(r, Progress{Step: step, Steps: r.steps, Loss: r.now.Loss / r.bagsSeen, Accuracy: accuracy, Labeled: labeled})
+	r.fit.report(r, Progress{Step: step, Steps: r.steps, Loss: r.now.Loss / r.bagsSeen, Accuracy: accuracy,
+		Labeled: labeled})
 	return nil
 }
 

@@ -38,7 +38,8 @@ type Trial struct {
 	// OnlySnapshots evaluates the trial only for its snapshots, not every train.eval_every epochs.
 	OnlySnapshots bool
 	// Pause is the epoch after which the training stops with a checkpoint, from which another call with a later Pause
-	// continues. Its outcome is that of the model after this epoch. No number of a training depends on its pauses. 0: none.
+	// continues. Its outcome is that of the model after this epoch. No number of a training depends on its pauses. 0:
+	// none.
 	Pause int
 	// Curve are the epochs after which the held-out bags of a trial that is tried for a search are evaluated; nil: the
 	// trial is not of a search.

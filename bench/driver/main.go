@@ -38,8 +38,8 @@ func main() {
 }
 
 func run(args []string) error {
-	commands := map[string]func(request) (any, error){"train": trainSteps, "runs": trainRuns, "soak": soak, "model": writeModel,
-		"infer": infer, "ulp": ulp}
+	commands := map[string]func(request) (any, error){"train": trainSteps, "runs": trainRuns, "soak": soak,
+		"model": writeModel, "infer": infer, "ulp": ulp}
 	if len(args) == 0 || commands[args[0]] == nil {
 		return fmt.Errorf("missing or unknown command: give train, runs, soak, model, infer or ulp")
 	}

@@ -147,7 +147,8 @@ func (c *convolving) unfold(image unsafe.Pointer) {
 		c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: 4 * rowSize(taps), SD: 4 * pos})
 		return
 	}
-	args := kernel.Args{Dst: c.unfolded, K: c.KW, M: c.OH, N: c.OW, TD: 4 * pos, SD: 4 * c.OW, TA: 4, SA: 4 * c.Stride[0] * c.W}
+	args := kernel.Args{Dst: c.unfolded, K: c.KW, M: c.OH, N: c.OW, TD: 4 * pos, SD: 4 * c.OW, TA: 4,
+		SA: 4 * c.Stride[0] * c.W}
 	for channel := range c.C {
 		for ky := range c.KH {
 			args.A = at(image, (channel*c.H+ky)*c.W)

@@ -128,8 +128,8 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 		if c.Form == FrameForm {
 			return c.errorf(line, "the frame has no column with a feature")
 		}
-		return c.errorf(line, "the header names no feature").WithNote("write the features of each instance to columns, or the name of the file with the features of each bag "+
-			"to a column %q", fileColumnName)
+		return c.errorf(line, "the header names no feature").WithNote("write the features of each instance to columns, or "+
+			"the name of the file with the features of each bag to a column %q", fileColumnName)
 	}
 	if i := slices.IndexFunc(c.featureNames, func(name string) bool { return !data.PlainName(name) }); i >= 0 {
 		return c.errorf(line, "the name of the column %q contains a line break or another control character",

@@ -190,8 +190,8 @@ func (c *checker) learnerRules() {
 	c.unique(names, "learner")
 }
 
-// searchRules reports ranges without a number of trials, and a search without a grid. grids are those of the learner and
-// its cases.
+// searchRules reports ranges without a number of trials, and a search without a grid. grids are those of the learner
+// and its cases.
 func (c *checker) searchRules(l *Learner, grids []language.Axis) {
 	s := &l.Search
 	if found := language.HasRange(grids); found != nil && s.Trials.V == 0 {

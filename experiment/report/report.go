@@ -140,8 +140,8 @@ func (r *Document) notes() []string {
 	}
 	if slices.ContainsFunc(r.cells, func(c experiment.Result) bool { return c.Setting != "" }) {
 		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the %s on %v of the training bags, "+
-			"held out; the model was then trained with them on all training bags.", train.HeldOutMeasure(e.Choose.Measure.V).Title,
-			e.Choose.Holdout))
+			"held out; the model was then trained with them on all training bags.",
+			train.HeldOutMeasure(e.Choose.Measure.V).Title, e.Choose.Holdout))
 	}
 	for _, l := range e.Learners {
 		if used := r.engines[l.Name.V]; len(used) > 1 {

@@ -66,8 +66,8 @@ func (s *searched) plots() (list []plot.Search) {
 	return list
 }
 
-// searchFigures draws the curves of all trials of each learner, with a panel for each dataset and r, and the measure over
-// each setting.
+// searchFigures draws the curves of all trials of each learner, with a panel for each dataset and r, and the measure
+// over each setting.
 func (r *Document) searchFigures(it *definition.Item) (list []figure) {
 	by := train.HeldOutMeasure(r.Experiment.Choose.Measure.V)
 	y := by.Title + " of held-out bags"
@@ -172,8 +172,8 @@ func (r *Document) gain(s *searched) (text string, known bool) {
 	return dash, false
 }
 
-// interval returns the mean of differences and, for at least minTestPairs of them, its 95 % confidence interval: that of
-// the paired t-test or the corrected resampled t-test. ratios are test bags / training bags, 0: unknown.
+// interval returns the mean of differences and, for at least minTestPairs of them, its 95 % confidence interval: that
+// of the paired t-test or the corrected resampled t-test. ratios are test bags / training bags, 0: unknown.
 func interval(differences, ratios []float64, lower, corrected bool) string {
 	n := float64(len(differences))
 	mean, deviation := stat.MeanStdDev(differences, nil)

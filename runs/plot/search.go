@@ -191,8 +191,8 @@ func ticksWithin(low, high float64) gonum.ConstantTicks {
 	return ticks
 }
 
-// logTicks returns ticks of a logarithmic range, given as logarithms: powers of ten, and 2 and 5 times these for a short
-// range.
+// logTicks returns ticks of a logarithmic range, given as logarithms: powers of ten, and 2 and 5 times these for a
+// short range.
 func logTicks(low, high float64) (ticks gonum.ConstantTicks) {
 	steps := []float64{1}
 	if high-low < 2.2 {

@@ -1,4 +1,5 @@
-// The check that a device computes what the CPU computes, before it trains a program. miplc doctor tries devices with it.
+// The check that a device computes what the CPU computes, before it trains a program. miplc doctor tries devices with
+// it.
 
 package engines
 

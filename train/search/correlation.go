@@ -18,7 +18,8 @@ import (
 type Setting struct {
 	Key string
 	Log bool
-	// X are the values of the trials, NaN for trials without one; numbers of Categories, from 1, if values are not numbers.
+	// X are the values of the trials, NaN for trials without one; numbers of Categories, from 1, if values are not
+	// numbers.
 	X          []float64
 	Categories []string
 }
@@ -165,8 +166,8 @@ func ranks(values []float64) []float64 {
 	return list
 }
 
-// Ranking returns the numbers of the trials without an error, from 0, the best first: those that were trained longer, and
-// of these with a better value of a measure.
+// Ranking returns the numbers of the trials without an error, from 0, the best first: those that were trained longer,
+// and of these with a better value of a measure.
 func Ranking(results []Result, by string) []int {
 	order, list := order(results, train.HeldOutMeasure(by).Lower), []int(nil)
 	for i, v := range order {

@@ -17,7 +17,8 @@ import (
 // Rules say how a search chooses.
 type Rules struct {
 	Measure *measure.Measure // of the held-out bags
-	// Halving is the share, as a divisor, of the trials that continue after a rung; below 2: every trial trains all epochs.
+	// Halving is the share, as a divisor, of the trials that continue after a rung; below 2: every trial trains all
+	// epochs.
 	Halving   int
 	MinEpochs int // minimum number of epochs of the first rung
 }
@@ -108,8 +109,8 @@ func (s *Search) Trained() (epochs int) {
 	return epochs
 }
 
-// Total returns the number of epochs that all trials train, if none fails or stops early. It is exact if all trials have
-// the same number of epochs.
+// Total returns the number of epochs that all trials train, if none fails or stops early. It is exact if all trials
+// have the same number of epochs.
 func (s *Search) Total() (epochs int) {
 	left := len(s.Trials)
 	for level := range s.rungs[0] {

@@ -78,7 +78,8 @@ const (
 	CopyRows  // dst[m,n] = a[m,n], for M rows of N numbers with the strides SD and SA
 	Transpose // dst[n,m] = a[m,n]; SA is the stride of the M rows of a, SD that of the N rows of dst
 
-	// dst[k,m,n] = a[k,m,n], for K blocks of M rows of N numbers: the rows have the strides SD and SA, the blocks TD and TA.
+	// dst[k,m,n] = a[k,m,n], for K blocks of M rows of N numbers: the rows have the strides SD and SA, the blocks TD and
+	// TA.
 	CopyBlocks
 	// dst[n] = sum over m and k of a[m,k,n-k], with 0 <= n-k <= N-K: the gradient of N numbers of an image, from those of
 	// windows of K numbers. The N-K+1 numbers of row (m, k) begin m SA + k TA bytes from the first.

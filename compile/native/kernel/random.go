@@ -4,10 +4,10 @@ package kernel
 
 import "math"
 
-// Random says which numbers the kernel Dropout writes. Number i depends on Key, Stream and i only: 16 blocks of 4 random
-// words are 64 numbers, first the first words of the blocks. A block is the result of Philox4x32 with seven rounds
-// (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011), for the key and the counter (number of the block,
-// Stream). Numbers repeat after 2^34.
+// Random says which numbers the kernel Dropout writes. Number i depends on Key, Stream and i only: 16 blocks of 4
+// random words are 64 numbers, first the first words of the blocks. A block is the result of Philox4x32 with seven
+// rounds (Salmon et al., Parallel random numbers: as easy as 1, 2, 3, 2011), for the key and the counter (number of the
+// block, Stream). Numbers repeat after 2^34.
 type Random struct {
 	Key    [2]uint32
 	Stream [3]uint32
@@ -53,7 +53,8 @@ func dropout(a *Args) {
 	for first := 0; first < len(dst); first += group {
 		part := dst[first:min(len(dst), first+group)]
 		for block := range min(blocks, len(part)) {
-			words := philox([4]uint32{r.First + uint32(first/4+block), r.Stream[0], r.Stream[1], r.Stream[2]}, r.Key, philoxRounds)
+			words := philox([4]uint32{r.First + uint32(first/4+block), r.Stream[0], r.Stream[1], r.Stream[2]}, r.Key,
+				philoxRounds)
 			for i := block; i < len(part); i += blocks {
 				part[i] = r.Scale
 				if words[i/blocks] < r.Below {

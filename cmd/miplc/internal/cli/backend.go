@@ -195,7 +195,8 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 	if err == nil || required || ctx.Err() != nil {
 		return err
 	}
-	con.Notef("warning: %v\nmiplc continues without onnxruntime: models are checked in the interpreter, gorgonia and onnx-go", err)
+	con.Notef("warning: %v\nmiplc continues without onnxruntime: models are checked in the interpreter, gorgonia "+
+		"and onnx-go", err)
 	return nil
 }
 
@@ -205,8 +206,8 @@ var modelDevices = append([]string{onnxruntime.CPU}, onnxruntime.Providers...)
 // engineFlags declares the flags that select an engine. engine starts the help of --engine.
 func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
-	f.StringVar(&to.Device, "device", "", "device: cpu or cuda (default: cuda for images if an NVIDIA GPU is usable, else "+
-		"cpu)")
+	f.StringVar(&to.Device, "device", "", "device: cpu or cuda (default: cuda for images if an NVIDIA GPU is usable, "+
+		"else cpu)")
 	console.LibraryFlag(f, &to.Library)
 	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters "+
 		"of the memory of a GPU, or the free memory of the machine); limits how many runs train together")

@@ -61,7 +61,8 @@ func importCommand(con *console.Console) *cobra.Command {
 			}, input)
 		},
 	}
-	cmd.Flags().Var(&pythonReading{&reading, &o.stored}, "python", "arguments of Bags.read or Bags.from_frame of the Python package as JSON")
+	cmd.Flags().Var(&pythonReading{&reading, &o.stored}, "python", "arguments of Bags.read or "+
+		"Bags.from_frame of the Python package as JSON")
 	cmd.Flags().MarkHidden("python")
 	console.ReadingFlags(cmd.Flags(), &reading)
 	groupColumnFlag(cmd.Flags(), &reading)

@@ -129,7 +129,8 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Search, "search", false, "search for the settings in the section search of the spec, and train the best "+
 		"ones")
 	f.IntVar(&o.Trials, "trials", 0, "number of trials of --search (default: search.trials of the spec, or 64)")
-	f.DurationVar(&o.Budget, "budget", 0, "time after which --search trains no further trials, e.g. 5m (default: no limit)")
+	f.DurationVar(&o.Budget, "budget", 0, "time after which --search trains no further trials, e.g. 5m (default: "+
+		"no limit)")
 	console.EventsFlag(f, &o.Events)
 	f.BoolVar(&o.Resume, "resume", false, "continue the interrupted runs in DIR; SPEC is optional")
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files "+
@@ -212,8 +213,8 @@ func (o *trainOptions) complete() (err error) {
 	case o.Budget < 0:
 		return console.Usagef("miplc train: --budget %v is negative", o.Budget)
 	case o.Search && len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
-		return console.Usagef("miplc train: --search trains one run: omit --seeds, --split-numbers, --grid and --setting, and " +
-			"set ranges with --set, as in --set 'search.grid.train.lr={log: [0.001, 0.1]}'")
+		return console.Usagef("miplc train: --search trains one run: omit --seeds, --split-numbers, --grid and --setting, " +
+			"and set ranges with --set, as in --set 'search.grid.train.lr={log: [0.001, 0.1]}'")
 	case o.Spec == "" && !o.Resume:
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
 	case o.Spec != "":
@@ -310,8 +311,8 @@ func (t *summaryTable) addTraining(dir string, s *runs.Summary) {
 		}
 		t.row("learner", "%s%s, %d iterations in %s, seed %d", s.Learner, on, s.Epochs, seconds(s.Seconds), s.Seed)
 	} else {
-		t.row("engine", "%s on %s, %s in %s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"), seconds(s.Seconds),
-			s.Seed)
+		t.row("engine", "%s on %s, %s in %s, seed %d", s.Engine, deviceLabel(s), diag.Count(s.Epochs, "epoch"),
+			seconds(s.Seconds), s.Seed)
 	}
 	if b := s.Best; b != nil {
 		text := fmt.Sprintf("epoch %d of %d: validation %s %.4f", b.Epoch, b.Trained, b.Measure, b.Value)
