@@ -111,6 +111,10 @@ func TestForeignRuntimes(t *testing.T) {
 	agree(t, all)
 }
 
+// limits are errors of runtimes on training steps that docs/runtimes.md states: tract convolves only with kernels whose
+// size is known, and the gradient of a convolution has one for each instance.
+var limits = map[string]string{"tract": "Expect concrete shape for kernel"}
+
 // agree fails the test for each installed runtime with different results.
 func agree(t *testing.T, all report) {
 	for name, r := range all {
@@ -120,6 +124,9 @@ func agree(t *testing.T, all report) {
 			}
 			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, runs.TrainStepFile: r.TrainStep} {
 				for model, a := range answers {
+					if known := limits[name]; known != "" && file == runs.TrainStepFile && strings.Contains(a.Error, known) {
+						continue
+					}
 					if a.Error != "" || a.Difference > tolerance {
 						t.Errorf("%s of %s: %s differs by %.1e: %s", file, model, r.Version, a.Difference, a.Error)
 					}

@@ -134,7 +134,7 @@ def steps(build, open_model):
             count = int(np.prod(t["shape"]))
             feed[name] = np.frombuffer(data, t["type"], count, t["offset"]).reshape(t["shape"])
         made = run(feed)
-        worst = max(worst, apart(made["loss"], np.float32(step["losses"]).reshape(made["loss"].shape)))
+        worst = max(worst, apart(made["loss"], np.float32(step["loss"]).reshape(made["loss"].shape)))
         params, velocity = made["new_params"], made["new_velocity"]
     return worst
 

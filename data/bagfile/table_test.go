@@ -160,10 +160,10 @@ func TestTable(t *testing.T) {
 		var list, wanted []string
 		draw, batches := c.draw, c.batches
 		for b, err := range loader.Load(batches, draw) {
-			list = append(list, fmt.Sprint(*b, err))
+			list = append(list, fmt.Sprint(b.Bags, b.Instances, b.BagOf, b.Candidates, err))
 		}
 		for b, err := range other.Load(batches, draw) {
-			wanted = append(wanted, fmt.Sprint(*b, err))
+			wanted = append(wanted, fmt.Sprint(b.Bags, b.Instances, b.BagOf, b.Candidates, err))
 		}
 		if !slices.Equal(list, wanted) {
 			t.Errorf("batches %v, want %v", list, wanted)

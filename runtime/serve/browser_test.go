@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -36,14 +37,19 @@ func TestPageInBrowser(t *testing.T) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.handler().ServeHTTP(framed{w}, r) })
 	server := httptest.NewServer(mux)
 	defer server.Close()
+	profile, err := os.MkdirTemp("", "miplc-page")
+	if err != nil {
+		t.Fatal(err)
+	}
 	window := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--user-data-dir="+t.TempDir(), server.URL+"/test")
+		"--user-data-dir="+profile, server.URL+"/test")
 	if err := window.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
 		window.Process.Kill()
 		window.Wait()
+		os.RemoveAll(profile) // its other processes may still write there
 	}()
 	const want = `opens with a random bag: true
 image files offered: false
