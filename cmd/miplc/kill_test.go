@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 	"time"
 
@@ -33,7 +34,8 @@ func TestKilledGroupsResumeToSameBits(t *testing.T) {
 	t.Setenv(pjrt.EnvPlugin, "")
 	for _, on := range [][]string{{"--engine", "native"}, {"--engine", "xla", "--device", engines.Go}} {
 		t.Run(on[1], func(t *testing.T) {
-			killed(t, 4, seeds, append(on, "--seeds", "1,2,3", "--set", "train.epochs=60")...)
+			epochs := map[string]string{"native": "600", "xla": "60"}[on[1]] // so that most kills are during the training
+			killed(t, 4, seeds, append(on, "--seeds", "1,2,3", "--set", "train.epochs="+epochs)...)
 		})
 	}
 }
@@ -89,7 +91,7 @@ func killed(t *testing.T, kills int, folders []string, flags ...string) {
 			}
 		}
 	}
-	if a, b := list(t, whole), list(t, broken); a != b {
+	if a, b := withoutLocks(list(t, whole)), withoutLocks(list(t, broken)); a != b {
 		t.Errorf("the killed process left %s, the uninterrupted one %s", b, a)
 	}
 }
@@ -133,9 +135,15 @@ func TestKilledSearchResumesToSameChoice(t *testing.T) {
 			t.Errorf("%s differs from that of the uninterrupted search", name)
 		}
 	}
-	if a, b := list(t, whole), list(t, broken); a != b {
+	if a, b := withoutLocks(list(t, whole)), withoutLocks(list(t, broken)); a != b {
 		t.Errorf("the killed process left %s, the uninterrupted one %s", b, a)
 	}
+}
+
+// withoutLocks removes lock files from a list. A process that is killed between the last file of a run and the removal of
+// its lock leaves the file, which locks nothing.
+func withoutLocks(list string) string {
+	return regexp.MustCompile(`\S*\.miplc\.lock `).ReplaceAllString(list, "")
 }
 
 // epochsKept returns the number of epochs in the checkpoints of runs.
