@@ -90,8 +90,8 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 	return meta, nil
 }
 
-// hasLibrary reports whether onnxruntime is on this machine. It is not if nobody named a library and none was found,
-// and in a build without cgo. A library that is unusable is an error.
+// hasLibrary reports whether this program can use onnxruntime: it was built with cgo and finds the library. It returns an
+// error if the library is unusable, or if the user named one that does not exist.
 func hasLibrary(library string) (bool, error) {
 	_, err := onnxruntime.Start(library)
 	missing := (*onnxruntime.NotFoundError)(nil)

@@ -83,17 +83,24 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// TestPredictionOfABagAlone checks that a prediction does not depend on the other bags, to the last bit.
-func TestPredictionOfABagAlone(t *testing.T) {
-	p := traintest.Shipped(t, "gated-abmil")
+// started returns an engine with a model, and its initial parameters.
+func started(t *testing.T, p *compile.Program) *Engine {
+	t.Helper()
 	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Close()
+	t.Cleanup(func() { e.Close() })
 	if err := e.SetState(traintest.Start(p, 1)); err != nil {
 		t.Fatal(err)
 	}
+	return e
+}
+
+// TestPredictionOfABagAlone checks that a prediction does not depend on the other bags, to the last bit.
+func TestPredictionOfABagAlone(t *testing.T) {
+	p := traintest.Shipped(t, "gated-abmil")
+	e := started(t, p)
 	sizes := []int{3, 17, 1, 40}
 	b := traintest.Batch(p, 1, sizes...)
 	all, _, err := e.Predict(b.Instances, b.BagOf, b.Bags)
@@ -117,14 +124,7 @@ func TestPredictionOfABagAlone(t *testing.T) {
 // TestMemoryOfGrowingBags checks that plans of small bags do not keep the memory that those of larger ones replaced.
 func TestMemoryOfGrowingBags(t *testing.T) {
 	p := traintest.Shipped(t, "gated-abmil")
-	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	if err := e.SetState(traintest.Start(p, 1)); err != nil {
-		t.Fatal(err)
-	}
+	e := started(t, p)
 	heap := func() int {
 		var m runtime.MemStats
 		runtime.GC()

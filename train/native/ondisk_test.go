@@ -74,22 +74,29 @@ var byNative = &train.StepTrainer{New: func(p *compile.Program) (train.Engine, e
 	return native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
 }}
 
+// loaded returns a copy of a dataset on disk that is in memory.
+func loaded(t *testing.T, set *data.Dataset) *data.Dataset {
+	t.Helper()
+	all, err := set.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inMemory := *set
+	inMemory.Instances, inMemory.Store = all, nil
+	return &inMemory
+}
+
 // Training gives the same result on disk and in memory, except for the predictions of the training
 // bags.
 func TestOnDisk(t *testing.T) {
 	table, _ := slides(t)
 	set := open(t, table)
-	inMemory := *set
-	var err error
-	if inMemory.Instances, err = set.All(); err != nil {
-		t.Fatal(err)
-	}
-	inMemory.Store = nil
+	inMemory := loaded(t, set)
 	a, err := train.One(context.Background(), byNative, trialOn(t, set), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := train.One(context.Background(), byNative, trialOn(t, &inMemory), train.Options{})
+	b, err := train.One(context.Background(), byNative, trialOn(t, inMemory), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,12 +175,7 @@ func TestOnDiskAttention(t *testing.T) {
 func TestSample(t *testing.T) {
 	table, _ := slides(t)
 	set := open(t, table)
-	inMemory := *set
-	var err error
-	if inMemory.Instances, err = set.All(); err != nil {
-		t.Fatal(err)
-	}
-	inMemory.Store = nil
+	inMemory := loaded(t, set)
 	run := func(set *data.Dataset, until int, dir string, overrides ...string) *train.Report {
 		t.Helper()
 		trial := trialOn(t, set, overrides...)
@@ -194,7 +196,7 @@ func TestSample(t *testing.T) {
 	if other := run(set, 0, "", "data.sample=1", "train.seed=2"); reflect.DeepEqual(one.State, other.State) {
 		t.Error("another seed draws the same instances")
 	}
-	memory := run(&inMemory, 0, "", "data.sample=1")
+	memory := run(inMemory, 0, "", "data.sample=1")
 	if !reflect.DeepEqual(one.State, memory.State) {
 		t.Error("samples in memory train a different model")
 	}

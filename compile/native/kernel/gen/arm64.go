@@ -479,7 +479,7 @@ func (t *translator) first(count int, m operand.Mem, v int, four, two, one acces
 	fmt.Fprintf(t, "%s:\n", label("end"))
 }
 
-// general returns an operand of an instruction on general registers. What is in memory is loaded.
+// general returns the name of the general register that holds an operand. It loads an operand that is in memory.
 func (t *translator) general(o op) string {
 	switch o := o.(type) {
 	case operand.Mem:

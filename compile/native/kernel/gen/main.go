@@ -1,5 +1,5 @@
-// Command gen writes the assembly of the kernels: one description, two instruction sets of x86-64 and that of arm64. It
-// is a module of its own, so that miplc does not depend on avo. The result is checked in.
+// Command gen writes the assembly of the kernels from one description: for AVX2, AVX-512 and NEON. It is a separate
+// module, so that miplc does not depend on avo. The repository contains the files that it writes.
 //
 //	cd compile/native/kernel/gen && go run .
 package main
