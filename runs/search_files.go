@@ -1,0 +1,213 @@
+// The files of a search: its plan, its results, the table of the trials and the figures.
+
+package runs
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/plot"
+	"github.com/miplc/miplc/train"
+	"github.com/miplc/miplc/train/search"
+)
+
+// Names in the folder of a search.
+const (
+	SearchFolder = "search"      // in the folder of the run
+	searchFile   = "search.json" // the results
+	searchCSV    = "trials.csv"
+	searchCurves = "curves.svg"
+	searchFigure = "settings.svg"
+	searchPlan   = "plan.json" // the specs of the trials
+	trialsFolder = "trials"    // checkpoints until the run is finished
+)
+
+var searchFiles = []string{searchFile, searchCSV, searchCurves, searchFigure, searchPlan}
+
+// SearchResults are the results of a search, the content of searchFile.
+type SearchResults struct {
+	Measure string `json:"measure"` // of the held-out bags
+	Setting string `json:"setting"` // chosen; "": the spec itself
+	Chosen  int    `json:"chosen"`  // number of the trial, from 1
+	// Gain is the difference of the chosen trial to the spec itself on the held-out bags, positive if it is better; nil if
+	// the spec itself was stopped early. It is too high, because the held-out bags chose.
+	Gain         *float64           `json:"gain,omitempty"`
+	HeldOut      int                `json:"held_out_bags"`
+	TrainBags    int                `json:"train_bags"` // of a trial
+	Epochs       int                `json:"epochs"`     // of all trials
+	Seconds      float64            `json:"seconds"`    // of all trainings of trials
+	OutOfBudget  bool               `json:"out_of_budget,omitempty"`
+	Trials       []search.Result    `json:"trials"`
+	Correlations map[string]float64 `json:"rank_correlations"` // of values and success, by setting
+	Folder       string             `json:"folder"`
+}
+
+// results returns the results of a search.
+func (o *SearchTask) results(s *search.Search, chosen int, early bool) *SearchResults {
+	t := s.Trials[chosen]
+	held := len(t.Split.Test)
+	if t.HeldOutPart() == data.ValidationPart {
+		held = len(t.Split.Validation)
+	}
+	found := &SearchResults{Measure: s.Measure.Name, Setting: s.Settings[chosen], Chosen: chosen + 1, HeldOut: held,
+		TrainBags: len(t.Split.Train), Epochs: s.Trained(), OutOfBudget: early, Trials: s.Results,
+		Correlations: search.Correlations(o.Rules.Grid, s.Results, s.Measure.Lower),
+		Folder:       filepath.Join(o.Dir, SearchFolder)}
+	for i := range s.Results {
+		found.Seconds += s.Results[i].Seconds
+	}
+	if own := &s.Results[0]; own.Value != nil && len(own.Rungs) == len(s.Results[chosen].Rungs) {
+		gain := *s.Results[chosen].Value - *own.Value
+		if s.Measure.Lower {
+			gain = -gain
+		}
+		found.Gain = &gain
+	}
+	return found
+}
+
+// writeSearch writes the tables and figures of a search.
+func (o *SearchTask) writeSearch(dir string, s *search.Search, chosen int, found *SearchResults) error {
+	title, of := s.Trials[0].Program.Spec.Name.V, []plot.Search{{Trials: s.Results, Chosen: chosen}}
+	y := s.Measure.Title + " of held-out bags"
+	files := map[string][]byte{searchCSV: trialsCSV(o.Rules.Grid, s, chosen),
+		searchCurves: plot.SearchCurves(title+": trials of the search", y, []plot.SearchPanel{{Searches: of}})}
+	if len(language.Varied(o.Rules.Grid)) > 0 {
+		files[searchFigure] = plot.SearchSettings(title+": settings of the search", y, o.Rules.Grid, s.Measure.Lower, of)
+	}
+	for _, name := range searchFiles {
+		if files[name] == nil {
+			continue
+		}
+		if err := fileio.Replace(filepath.Join(dir, name), files[name]); err != nil {
+			return err
+		}
+	}
+	return fileio.ReplaceJSON(filepath.Join(dir, searchFile), found)
+}
+
+// trialsCSV returns the table of the trials.
+func trialsCSV(grid []language.Axis, s *search.Search, chosen int) []byte {
+	var keys []string
+	for _, a := range grid {
+		keys = append(keys, a.Key)
+	}
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
+	}
+	var text strings.Builder
+	w := csv.NewWriter(&text)
+	lines := [][]string{slices.Concat([]string{"trial", "chosen"}, keys, []string{"epochs", "rungs", s.Measure.Name})}
+	if s.Measure.Name != measure.Accuracy {
+		lines[0] = append(lines[0], measure.Accuracy)
+	}
+	lines[0] = append(lines[0], "parameters", "seconds", "diverged", "error")
+	for i := range s.Results {
+		r := &s.Results[i]
+		line := append([]string{strconv.Itoa(i + 1), strconv.FormatBool(i == chosen)}, language.SettingValues(r.Setting,
+			keys)...)
+		line = append(line, strconv.Itoa(r.Epochs), strconv.Itoa(len(r.Rungs)), number(r.Value))
+		if s.Measure.Name != measure.Accuracy {
+			line = append(line, number(r.Accuracy))
+		}
+		lines = append(lines, append(line, strconv.Itoa(r.Parameters), strconv.FormatFloat(r.Seconds, 'f', 3, 64),
+			strconv.FormatBool(r.Diverged), r.Error))
+	}
+	_ = w.WriteAll(lines) // into memory, which does not fail
+	return []byte(text.String())
+}
+
+// writtenPlan is the content of searchPlan.
+type writtenPlan struct {
+	Measure   string            `json:"measure"`
+	Holdout   float64           `json:"holdout"`
+	Halving   int               `json:"halving"`
+	MinEpochs int               `json:"min_epochs"`
+	Trials    []writtenTrial    `json:"trials"`
+	Ranges    map[string]string `json:"ranges"` // the form of the range of each setting that has one
+}
+
+type writtenTrial struct {
+	Settings []language.Assignment `json:"settings"`
+	Spec     string                `json:"spec"` // as YAML
+}
+
+// write writes the plan of a search.
+func (p *SearchPlan) write(dir string) error {
+	w := writtenPlan{Measure: p.Rules.Measure.V, Holdout: p.Rules.Holdout.V, Halving: p.Rules.Halving.V,
+		MinEpochs: p.Rules.MinEpochs.V, Ranges: map[string]string{}}
+	for _, a := range p.Rules.Grid {
+		form := "choice"
+		if a.Range != nil {
+			form = a.Range.Form
+		}
+		w.Ranges[a.Key] = form
+	}
+	for i, spec := range p.Specs {
+		w.Trials = append(w.Trials, writtenTrial{p.Settings[i], string(spec.YAML())})
+	}
+	return fileio.ReplaceJSON(filepath.Join(dir, searchPlan), w)
+}
+
+// ReadSearch returns the plan of the search that a run in a folder comes from, or nil if it comes from none.
+func ReadSearch(dir string) (*SearchPlan, error) {
+	p, err := readPlan(filepath.Join(dir, SearchFolder, searchPlan))
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	own, err := language.Load(filepath.Join(dir, SpecFile))
+	if err != nil { // the search has no run yet
+		return p, nil
+	}
+	if !slices.ContainsFunc(p.Specs, func(s *language.Spec) bool { return s.Identity() == own.Identity() }) {
+		return nil, nil
+	}
+	return p, nil
+}
+
+// readPlan reads the plan of a search.
+func readPlan(file string) (*SearchPlan, error) {
+	var w writtenPlan
+	if err := fileio.ReadJSON(file, &w); err != nil {
+		return nil, err
+	}
+	p := &SearchPlan{}
+	p.Rules.Measure.V, p.Rules.Holdout.V = w.Measure, w.Holdout
+	p.Rules.Halving.V, p.Rules.MinEpochs.V = w.Halving, w.MinEpochs
+	if train.HeldOutMeasure(w.Measure) == nil || len(w.Trials) == 0 {
+		return nil, fmt.Errorf("%s is not the plan of a search; repeat the whole command with --resume instead", file)
+	}
+	for i, t := range w.Trials {
+		spec, err := language.Parse(fmt.Sprintf("%s: trial %d", file, i+1), []byte(t.Spec))
+		if err != nil {
+			return nil, err
+		}
+		p.Specs, p.Settings = append(p.Specs, spec), append(p.Settings, t.Settings)
+		for _, one := range t.Settings {
+			if !slices.ContainsFunc(p.Rules.Grid, func(a language.Axis) bool { return a.Key == one.Key }) {
+				a := language.Axis{Key: one.Key}
+				if form := w.Ranges[one.Key]; form != "choice" {
+					a.Range = &language.Range{Form: form}
+				}
+				p.Rules.Grid = append(p.Rules.Grid, a)
+			}
+		}
+	}
+	return p, nil
+}
