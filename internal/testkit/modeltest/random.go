@@ -153,7 +153,11 @@ func (r *random) instances() bounded {
 		y = r.MaxPool2D(y, [2]int{2, 2}, [2]int{2, 2})
 	}
 	if r.Stride[0] > 0 {
-		y = r.Tanh(r.Conv2D(y, r.param(shape{5, channels, 1, 2}).node, [2]int{1, 1}, [2]int{0, r.IntN(3)}))
+		pad := r.IntN(3)
+		if y.Shape[3] == 1 { // the kernel is wider than an image without padding
+			pad = max(pad, 1)
+		}
+		y = r.Tanh(r.Conv2D(y, r.param(shape{5, channels, 1, 2}).node, [2]int{1, 1}, [2]int{0, pad}))
 	}
 	flat := graph.Dim(1)
 	for _, d := range y.Shape[1:] {
