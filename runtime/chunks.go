@@ -25,7 +25,7 @@ const (
 
 // chunkedGraph is a graph that runs on chunks of the instances of a bag.
 type chunkedGraph struct {
-	division   *footprint.Division // without its graphs
+	division   *division           // without its graphs
 	head, tail []byte              // the graphs as ONNX files
 	headBytes  int64               // memory of a run of the head on a chunk
 	estimate   *footprint.Estimate // of the tail
@@ -47,24 +47,24 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 	if _, can := session.(chunkSession); !can || size > maxDivided || !o.sessionOptions.OnCPU() {
 		return nil, nil
 	}
-	division := footprint.Divide(pb, instance)
+	division := divideGraph(pb, instance)
 	if division == nil {
 		return nil, nil
 	}
-	head := footprint.New(division.Head.GetGraph(), instance, true)
-	d := &chunkedGraph{division: division, estimate: footprint.New(division.Tail.GetGraph(), instance, true),
+	head := footprint.New(division.head.GetGraph(), instance, true)
+	d := &chunkedGraph{division: division, estimate: footprint.New(division.tail.GetGraph(), instance, true),
 		chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
 	var err error
 	if d.headBytes, _, err = head.Run(d.chunk, 1); err != nil {
 		return nil, nil
 	}
-	if d.head, err = onnxpb.Marshal(division.Head); err != nil {
+	if d.head, err = onnxpb.Marshal(division.head); err != nil {
 		return nil, err
 	}
-	if d.tail, err = onnxpb.Marshal(division.Tail); err != nil {
+	if d.tail, err = onnxpb.Marshal(division.tail); err != nil {
 		return nil, err
 	}
-	division.Head, division.Tail = nil, nil // their parameters are in the files
+	division.head, division.tail = nil, nil // their parameters are in the files
 	return d, nil
 }
 
@@ -75,8 +75,8 @@ func (g *chunkedGraph) bytes(n int) int64 {
 		return math.MaxInt64
 	}
 	values := 0
-	for _, r := range g.division.Rows {
-		values += r.Width()
+	for _, r := range g.division.rows {
+		values += r.width()
 	}
 	return max(tail, g.headBytes+4*int64(n)*int64(values))
 }
@@ -153,8 +153,8 @@ type poolMerger struct {
 	total        []float64 // [means, width]: sum of exp(s_i - largest) x_i
 }
 
-func newPoolMerger(p footprint.Pool) *poolMerger {
-	m := &poolMerger{means: int(p.Shape[0]), width: int(p.Shape[1])}
+func newPoolMerger(p pooling) *poolMerger {
+	m := &poolMerger{means: int(p.shape[0]), width: int(p.shape[1])}
 	m.largest, m.sum, m.total = make([]float64, m.means), make([]float64, m.means), make([]float64, m.means*m.width)
 	for j := range m.largest {
 		m.largest[j] = math.Inf(-1)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
@@ -47,17 +46,17 @@ func (s *ortSession) openChunks(d *chunkedGraph) (*chunkSessions, error) {
 }
 
 // valueNames returns the names of the outputs of the head and of the inputs of the tail.
-func valueNames(p *footprint.Division) (headOut, tailIn []string) {
-	for _, r := range p.Rows {
-		headOut = append(headOut, r.Name)
-		if r.Tail {
-			tailIn = append(tailIn, r.Name)
+func valueNames(p *division) (headOut, tailIn []string) {
+	for _, r := range p.rows {
+		headOut = append(headOut, r.name)
+		if r.tail {
+			tailIn = append(tailIn, r.name)
 		}
 	}
-	for _, pool := range p.Pools {
-		headOut, tailIn = append(headOut, pool.Name), append(tailIn, pool.Name)
+	for _, pool := range p.pools {
+		headOut, tailIn = append(headOut, pool.name), append(tailIn, pool.name)
 	}
-	if p.BagOf {
+	if p.bagOf {
 		tailIn = append(tailIn, contract.BagOf)
 	}
 	return headOut, tailIn
@@ -76,12 +75,12 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 	if err != nil {
 		return err
 	}
-	r := &chunkRun{session: s, division: d.division, n: n, pools: make([]*poolMerger, len(d.division.Pools)),
-		rows: make([][]float32, len(d.division.Rows))}
-	for i, row := range d.division.Rows {
-		r.rows[i] = make([]float32, n*row.Width())
+	r := &chunkRun{session: s, division: d.division, n: n, pools: make([]*poolMerger, len(d.division.pools)),
+		rows: make([][]float32, len(d.division.rows))}
+	for i, row := range d.division.rows {
+		r.rows[i] = make([]float32, n*row.width())
 	}
-	for i, pool := range d.division.Pools {
+	for i, pool := range d.division.pools {
 		r.pools[i] = newPoolMerger(pool)
 	}
 	for from := 0; from < n; from += d.chunk {
@@ -106,10 +105,10 @@ func (s *ortSession) runChunks(ctx context.Context, d *chunkedGraph, n int, read
 // chunkRun is the prediction of one bag in chunks.
 type chunkRun struct {
 	session  *ortSession
-	division *footprint.Division
+	division *division
 	n        int
-	rows     [][]float32   // by Division.Rows: the values of all instances
-	pools    []*poolMerger // by Division.Pools
+	rows     [][]float32   // by division.rows: the values of all instances
+	pools    []*poolMerger // by division.pools
 }
 
 // runHead computes the instances x, which have the numbers from to end.
@@ -118,14 +117,14 @@ func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession
 	defer v.destroy()
 	in := add(&v, x, append([]int64{int64(end - from)}, r.session.instance...))
 	out := []ort.Value{}
-	for i, row := range r.division.Rows {
-		part := r.rows[i][from*row.Width() : end*row.Width()]
-		out = append(out, add(&v, part, append([]int64{int64(end - from)}, row.Shape...)))
+	for i, row := range r.division.rows {
+		part := r.rows[i][from*row.width() : end*row.width()]
+		out = append(out, add(&v, part, append([]int64{int64(end - from)}, row.shape...)))
 	}
 	results := make([][]float32, len(r.pools))
-	for i, pool := range r.division.Pools {
+	for i, pool := range r.division.pools {
 		results[i] = make([]float32, len(r.pools[i].total))
-		out = append(out, add(&v, results[i], pool.Shape))
+		out = append(out, add(&v, results[i], pool.shape))
 	}
 	if v.err != nil {
 		return v.err
@@ -133,9 +132,9 @@ func (r *chunkRun) runHead(ctx context.Context, head *ort.DynamicAdvancedSession
 	if err := runWatched(ctx, head, []ort.Value{in}, out); err != nil {
 		return err
 	}
-	for i, pool := range r.division.Pools {
-		scores := slices.IndexFunc(r.division.Rows, func(row footprint.Row) bool { return row.Name == pool.Scores })
-		width := r.division.Rows[scores].Width()
+	for i, pool := range r.division.pools {
+		scores := slices.IndexFunc(r.division.rows, func(row rowValue) bool { return row.name == pool.scores })
+		width := r.division.rows[scores].width()
 		r.pools[i].add(r.rows[scores][from*width:end*width], results[i])
 	}
 	return nil
@@ -147,15 +146,15 @@ func (r *chunkRun) runTail(ctx context.Context, tail *ort.DynamicAdvancedSession
 	defer v.destroy()
 	n := int64(r.n)
 	in := []ort.Value{}
-	for i, row := range r.division.Rows {
-		if row.Tail {
-			in = append(in, add(&v, r.rows[i], append([]int64{n}, row.Shape...)))
+	for i, row := range r.division.rows {
+		if row.tail {
+			in = append(in, add(&v, r.rows[i], append([]int64{n}, row.shape...)))
 		}
 	}
-	for i, pool := range r.division.Pools {
-		in = append(in, add(&v, r.pools[i].result(), pool.Shape))
+	for i, pool := range r.division.pools {
+		in = append(in, add(&v, r.pools[i].result(), pool.shape))
 	}
-	if r.division.BagOf {
+	if r.division.bagOf {
 		in = append(in, add(&v, make([]int64, r.n), []int64{n}))
 	}
 	attention := []int64{1, n}

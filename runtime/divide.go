@@ -1,12 +1,12 @@
-// Divides the graph of a model, so that a large bag can be predicted without the
+// The division of the graph of a model, so that it predicts a large bag without the
 // values of all instances in memory at once. The head is the part that computes each instance by
 // itself. It runs on some instances at a time. The tail computes the prediction from the outputs of
 // all runs of the head.
 //
 // Attention pooling, softmax over the instances times their values, runs in the head too: its
-// results for parts of a bag are combined exactly, see Pool.
+// results for parts of a bag are combined exactly, see pooling.
 
-package footprint
+package runtime
 
 import (
 	"slices"
@@ -14,40 +14,41 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Division is a divided graph.
-type Division struct {
-	Head  *onnxpb.ModelProto // instances [c, ...] -> Rows, Pools
-	Tail  *onnxpb.ModelProto // Rows that it reads, Pools, bag_of if BagOf -> the outputs of the model
-	Rows  []Row
-	Pools []Pool
-	BagOf bool
+// division is a divided graph.
+type division struct {
+	head  *onnxpb.ModelProto // instances [c, ...] -> rows, pools
+	tail  *onnxpb.ModelProto // rows that it reads, pools, bag_of if bagOf -> the outputs of the model
+	rows  []rowValue
+	pools []pooling
+	bagOf bool
 }
 
-// Row is a value with one row for each instance, [n, ...]. It is in memory for all instances.
-type Row struct {
-	Name  string
-	Shape []int64 // of the row of one instance
-	Tail  bool    // the tail reads it
+// rowValue is a value with one row for each instance, [n, ...]. It is in memory for all instances.
+type rowValue struct {
+	name  string
+	shape []int64 // of the row of one instance
+	tail  bool    // the tail reads it
 }
 
-// Width returns the number of values of an instance.
-func (r *Row) Width() int { return ndarray.Size(r.Shape) }
+// width returns the number of values of an instance.
+func (r *rowValue) width() int { return ndarray.Size(r.shape) }
 
-// Pool is an attention pooling [k, d], k weighted means of the rows of d values. Scores [n, k] is one
-// of Division.Rows: the logarithms of the weights, up to a constant for each of the k means.
-type Pool struct {
-	Name   string
-	Scores string
-	Shape  []int64
+// pooling is an attention pooling [k, d], k weighted means of the rows of d values. scores [n, k] is one
+// of division.rows: the logarithms of the weights, up to a constant for each of the k means.
+type pooling struct {
+	name   string
+	scores string
+	shape  []int64
 }
 
-// Divide divides the graph of a model that takes instances of the given shape. It returns nil if the
+// divideGraph divides the graph of a model that takes instances of the given shape. It returns nil if the
 // graph cannot be divided with a benefit.
-func Divide(m *onnxpb.ModelProto, instance []int) *Division {
+func divideGraph(m *onnxpb.ModelProto, instance []int) *division {
 	d := &divider{graph: m.GetGraph(), opset: m.Opset(), kinds: map[string]kind{contract.Instances: rows},
 		shapes: map[string][]int64{}}
 	if !d.findShapes(instance) {
@@ -59,31 +60,31 @@ func Divide(m *onnxpb.ModelProto, instance []int) *Division {
 		return d.kinds[n.GetOutput()[0]] == rows ||
 			d.pools[n] != nil
 	})
-	p := &Division{BagOf: slices.Contains(read, contract.BagOf)}
+	p := &division{bagOf: slices.Contains(read, contract.BagOf)}
 	for _, n := range d.graph.GetNode() {
-		if pool := d.pools[n]; pool != nil && slices.Contains(read, pool.Name) {
-			p.Pools = append(p.Pools, *pool)
+		if pool := d.pools[n]; pool != nil && slices.Contains(read, pool.name) {
+			p.pools = append(p.pools, *pool)
 		}
 	}
 	for _, name := range read {
 		if d.kinds[name] == rows {
-			p.Rows = append(p.Rows, d.row(name, true))
+			p.rows = append(p.rows, d.row(name, true))
 		}
 	}
-	for _, pool := range p.Pools {
-		if !slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Name == pool.Scores }) {
-			p.Rows = append(p.Rows, d.row(pool.Scores, false))
+	for _, pool := range p.pools {
+		if !slices.ContainsFunc(p.rows, func(r rowValue) bool { return r.name == pool.scores }) {
+			p.rows = append(p.rows, d.row(pool.scores, false))
 		}
 	}
-	if len(p.Rows) == 0 || slices.ContainsFunc(p.Rows, func(r Row) bool { return r.Name == contract.Instances }) {
+	if len(p.rows) == 0 || slices.ContainsFunc(p.rows, func(r rowValue) bool { return r.name == contract.Instances }) {
 		return nil
 	}
 	for i, n := range tail {
 		if d.counts[n] {
-			if tail[i] = proto.Clone(n).(*onnxpb.NodeProto); !p.Rows[0].Tail {
+			if tail[i] = proto.Clone(n).(*onnxpb.NodeProto); !p.rows[0].tail {
 				return nil
 			}
-			tail[i].Input = []string{p.Rows[0].Name}
+			tail[i].Input = []string{p.rows[0].name}
 		}
 	}
 	p.write(m, d, tail)
@@ -91,32 +92,32 @@ func Divide(m *onnxpb.ModelProto, instance []int) *Division {
 }
 
 // write sets the graphs of the head and the tail.
-func (p *Division) write(m *onnxpb.ModelProto, d *divider, tail []*onnxpb.NodeProto) {
+func (p *division) write(m *onnxpb.ModelProto, d *divider, tail []*onnxpb.NodeProto) {
 	var made []string
 	var out, in []*onnxpb.ValueInfoProto
-	for _, r := range p.Rows {
-		v := onnxpb.Value(r.Name, onnxpb.TensorProto_FLOAT, append([]*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("n")},
-			fixed(r.Shape)...)...)
-		made, out = append(made, r.Name), append(out, v)
-		if r.Tail {
+	for _, r := range p.rows {
+		v := onnxpb.Value(r.name, onnxpb.TensorProto_FLOAT, append([]*onnxpb.TensorShapeProto_Dimension{onnxpb.Open("n")},
+			fixed(r.shape)...)...)
+		made, out = append(made, r.name), append(out, v)
+		if r.tail {
 			in = append(in, v)
 		}
 	}
-	for _, pool := range p.Pools {
-		v := onnxpb.Value(pool.Name, onnxpb.TensorProto_FLOAT, fixed(pool.Shape)...)
-		made, out, in = append(made, pool.Name), append(out, v), append(in, v)
+	for _, pool := range p.pools {
+		v := onnxpb.Value(pool.name, onnxpb.TensorProto_FLOAT, fixed(pool.shape)...)
+		made, out, in = append(made, pool.name), append(out, v), append(in, v)
 	}
 	var instances []*onnxpb.ValueInfoProto
 	for _, v := range d.graph.GetInput() {
 		switch {
 		case v.GetName() == contract.Instances:
 			instances = append(instances, v)
-		case v.GetName() == contract.BagOf && p.BagOf:
+		case v.GetName() == contract.BagOf && p.bagOf:
 			in = append(in, v)
 		}
 	}
 	head, _ := d.above(made, func(*onnxpb.NodeProto) bool { return false })
-	p.Head, p.Tail = part(m, head, instances, out), part(m, tail, in, d.graph.GetOutput())
+	p.head, p.tail = part(m, head, instances, out), part(m, tail, in, d.graph.GetOutput())
 }
 
 func fixed(shape []int64) (dims []*onnxpb.TensorShapeProto_Dimension) {
@@ -141,7 +142,7 @@ type divider struct {
 	shapes map[string][]int64 // of initializers and, for two instances, of all other values
 	varies map[string]bool    // values whose first axis is that of the instances
 	kinds  map[string]kind    // of the values of the graph; see kind
-	pools  map[*onnxpb.NodeProto]*Pool
+	pools  map[*onnxpb.NodeProto]*pooling
 	counts map[*onnxpb.NodeProto]bool // Shape of rows, of which only the number of instances is read
 	maker  map[string]*onnxpb.NodeProto
 }
@@ -158,7 +159,7 @@ const (
 // findShapes computes the shapes for two and for three instances. It returns false if they are not
 // known.
 func (d *divider) findShapes(instance []int) bool {
-	e := New(d.graph, instance, true)
+	e := footprint.New(d.graph, instance, true)
 	two, err := e.Shapes(2)
 	if err != nil {
 		return false
@@ -181,7 +182,7 @@ func (d *divider) findShapes(instance []int) bool {
 
 // classify sets the kinds of all values, and finds the poolings.
 func (d *divider) classify() {
-	d.pools, d.maker = map[*onnxpb.NodeProto]*Pool{}, map[string]*onnxpb.NodeProto{}
+	d.pools, d.maker = map[*onnxpb.NodeProto]*pooling{}, map[string]*onnxpb.NodeProto{}
 	outputs := d.outputs()
 	for _, n := range d.graph.GetNode() {
 		k := constant
@@ -242,7 +243,7 @@ func (d *divider) initializer(name string) *onnxpb.TensorProto {
 }
 
 // pool returns the pooling that a node computes, softmax(transpose(scores)) values; nil: none.
-func (d *divider) pool(n *onnxpb.NodeProto) *Pool {
+func (d *divider) pool(n *onnxpb.NodeProto) *pooling {
 	if n.GetOpType() != "MatMul" || len(n.GetOutput()) != 1 {
 		return nil
 	}
@@ -258,10 +259,12 @@ func (d *divider) pool(n *onnxpb.NodeProto) *Pool {
 	if d.kinds[scores] != rows || d.kinds[values] != rows || len(d.shapes[scores]) != 2 || len(d.shapes[values]) != 2 {
 		return nil
 	}
-	return &Pool{n.GetOutput()[0], scores, []int64{d.shapes[scores][1], d.shapes[values][1]}}
+	return &pooling{n.GetOutput()[0], scores, []int64{d.shapes[scores][1], d.shapes[values][1]}}
 }
 
-func (d *divider) row(name string, tail bool) Row { return Row{name, d.shapes[name][1:], tail} }
+func (d *divider) row(name string, tail bool) rowValue {
+	return rowValue{name, d.shapes[name][1:], tail}
+}
 
 func (d *divider) outputs() (names []string) {
 	for _, o := range d.graph.GetOutput() {

@@ -1,12 +1,11 @@
 // Which graphs can be divided into chunks.
 
-package footprint_test
+package runtime
 
 import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -83,10 +82,10 @@ func TestHead(t *testing.T) {
 			node("ReduceSum", "r", "h", "zero"), node("Div", "y", "r", "f"),
 		}, nil},
 	} {
-		plan := footprint.Divide(model(c.nodes...), []int{3})
+		plan := divideGraph(model(c.nodes...), []int{3})
 		var head []string
 		if plan != nil {
-			for _, n := range plan.Head.GetGraph().GetNode() {
+			for _, n := range plan.head.GetGraph().GetNode() {
 				head = append(head, n.GetOutput()[0])
 			}
 		}
@@ -101,19 +100,19 @@ func TestPool(t *testing.T) {
 	turned := func(name, in string) *onnxpb.NodeProto {
 		return with(node("Transpose", name, in), onnxpb.IntsAttr("perm", 1, 0))
 	}
-	plan := footprint.Divide(model(
+	plan := divideGraph(model(
 		node("Relu", "h", "instances"), node("MatMul", "s", "h", "long"),
 		turned("t", "s"), with(node("Softmax", "a", "t"), onnxpb.IntAttr("axis", 1)), node("MatMul", "z", "a", "h"),
 		node("MatMul", "p", "z", "W"),
 		turned("u", "a"), node("Add", "y", "u", "p"),
 	), []int{3})
-	if plan == nil || len(plan.Rows) != 1 || plan.Rows[0].Name != "s" || len(plan.Pools) != 1 {
+	if plan == nil || len(plan.rows) != 1 || plan.rows[0].name != "s" || len(plan.pools) != 1 {
 		t.Fatalf("%+v", plan)
 	}
-	if p := plan.Pools[0]; p.Name != "z" || p.Scores != "s" || !slices.Equal(p.Shape, []int64{1, 3}) {
+	if p := plan.pools[0]; p.name != "z" || p.scores != "s" || !slices.Equal(p.shape, []int64{1, 3}) {
 		t.Errorf("%+v", p)
 	}
-	for _, n := range plan.Tail.GetGraph().GetNode() {
+	for _, n := range plan.tail.GetGraph().GetNode() {
 		if slices.Contains(n.GetInput(), "h") {
 			t.Errorf("the tail reads h in %s", n.GetName())
 		}
