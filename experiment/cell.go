@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
@@ -36,8 +35,7 @@ type gridPoint struct {
 
 	spec *language.Spec
 	id   string     // hash of the spec without its engine
-	name schema.Str // name of the spec, and all settings applied to it, for error positions
-	set  []language.Assignment
+	name schema.Str // of the spec, for error positions
 }
 
 // use sets the spec. All engines compute the same up to rounding, so a result does not depend on train.engine.
@@ -95,16 +93,16 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 	for _, combination := range l.SettingsOn(on.Name.V, r) {
 		all := append(set[:len(set):len(set)], combination...)
 		all = append(all, on.Reading()...)
-		var overrides []string
-		for _, s := range all {
-			overrides = append(overrides, s.String())
+		id, overrides := name.V, make([]schema.Override, len(all))
+		for i, s := range all {
+			overrides[i] = s.Override()
+			id += "\n" + s.String()
 		}
-		id := strings.Join(append([]string{name.V}, overrides...), "\n")
 		spec := cache[id]
 		if spec == nil {
 			var err error
-			if spec, err = language.Load(name.V, overrides...); err != nil {
-				locateErrors(e, err, l, name, all, errs)
+			if spec, err = language.LoadWith(name.V, overrides); err != nil {
+				locateErrors(e, err, l, name, errs)
 				if l.Search.Trials.V > 0 { // other draws from a wrong range are wrong, too
 					return list
 				}
@@ -113,7 +111,7 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			if from := spec.Train.Init.Model; from.V != "" {
 				err := spec.AtUserLine(diag.Errorf(from.Pos, "train.init cannot be set for a learner in an experiment: its "+
 					"cells start with random numbers"))
-				locateErrors(e, err, l, name, all, errs)
+				locateErrors(e, err, l, name, errs)
 				continue
 			}
 			cache[id] = spec
@@ -123,7 +121,7 @@ func loadGrid(e *definition.Experiment, l *definition.Learner, on *definition.Da
 			continue
 		}
 		c := gridPoint{Setting: language.DescribeSettings(combination), Hash: sumOf(spec.YAML()), Last: l.Last.V,
-			name: name, set: all}
+			name: name}
 		c.use(spec)
 		if i := slices.IndexFunc(list, func(had gridPoint) bool { return had.id == c.id }); i >= 0 {
 			if l.Search.Trials.V > 0 {
@@ -181,37 +179,20 @@ func lastFault(l *definition.Learner, spec *language.Spec, validated bool) strin
 // reported at the setting, others at the name of the spec, with the position in the spec's own file
 // as a note.
 func locateErrors(e *definition.Experiment, err error, l *definition.Learner, name schema.Str,
-	set []language.Assignment, errs *diag.List) {
+	errs *diag.List) {
 	var found diag.List
 	found.AddError(diag.Pos{}, err)
 	for _, d := range found {
-		at := -1
-		for i, s := range set {
-			if d.Pos.File == "--set "+s.String() {
-				at = i
-			}
-		}
 		shown := e.ShowAt(name.Pos, "learner %q: %s", l.Name.V, d.Text)
 		switch {
-		case at >= 0:
-			shown = e.ShowAt(set[at].Pos, "learner %q: %s", l.Name.V, d.Text)
+		case d.Pos.Setting != "":
+			shown = e.ShowAt(d.Pos, "learner %q: %s", l.Name.V, d.Text)
 		case !d.Pos.IsZero():
 			shown = e.ShowAt(name.Pos, "learner %q: %s: %s", l.Name.V, d.Pos, d.Text)
 		}
-		shown.Suggestion, shown.Notes = d.Suggestion, notesAt(d.Notes, set)
+		shown.Suggestion, shown.Notes = d.Suggestion, d.Notes
 		addOnce(errs, shown)
 	}
-}
-
-// notesAt returns notes in which settings are named by their positions in the experiment's file.
-func notesAt(notes []string, set []language.Assignment) []string {
-	notes = slices.Clone(notes)
-	for i := range notes {
-		for _, s := range set {
-			notes[i] = strings.ReplaceAll(notes[i], "--set "+s.String(), fmt.Sprintf("%s: %s: %s", s.Pos, s.Key, s.Value))
-		}
-	}
-	return notes
 }
 
 // addOnce adds a diagnostic unless it is already there, because the same setting fails on every

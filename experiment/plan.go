@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
@@ -115,15 +114,10 @@ func checkValidation(e *definition.Experiment, l *definition.Learner, s definiti
 		return
 	}
 	for _, c := range list {
-		spec := *c.spec
-		spec.Data.Split = language.Split{}
-		if err := spec.CheckValidation(); err != nil {
-			var found diag.List
-			locateErrors(e, err, l, c.name, c.set, &found)
-			for _, d := range found {
-				d.Text, d.Notes = strings.Replace(d.Text, "data.split has none", "the splits have none", 1), nil
-				addOnce(errs, d.WithNote("add splits: {validation: 0.15} to the experiment"))
-			}
+		for _, use := range c.spec.ValidationUses() {
+			d := diag.Errorf(use.Pos, "%s, but the splits have none", use.Text).
+				WithNote("add splits: {validation: 0.15} to the experiment")
+			locateErrors(e, c.spec.AtUserLine(d), l, c.name, errs)
 		}
 	}
 }
@@ -406,7 +400,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 		}
 		if err != nil {
 			var found diag.List
-			locateErrors(e, err, l, point.name, point.set, &found)
+			locateErrors(e, err, l, point.name, &found)
 			for _, d := range found {
 				addOnce(errs, d.WithNote("on the dataset %s", c.dataset.facts.title()))
 			}

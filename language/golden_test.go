@@ -60,10 +60,10 @@ func checkPlaces(t *testing.T, err error, src []byte) {
 		t.Fatalf("the error is a %T, not a diag.List", err)
 	}
 	for _, d := range list {
-		if d.Pos.File == "" {
+		if d.Pos.Source() == "" {
 			t.Errorf("no file: %v", d)
 		}
-		if strings.HasPrefix(d.Pos.File, "--set ") || d.Line == "" {
+		if d.Pos.Setting != "" || d.Line == "" {
 			continue
 		}
 		if n := len([]rune(d.Line)); d.Pos.Col < 1 || d.Pos.Col > n+1 || d.Width < 1 || d.Pos.Col+d.Width > n+2 {

@@ -24,6 +24,9 @@ type Assignment struct {
 
 func (s Assignment) String() string { return s.Key + "=" + s.Value }
 
+// Override returns the assignment as an override of a spec.
+func (s Assignment) Override() schema.Override { return schema.Override{Text: s.String(), Pos: s.Pos} }
+
 // DescribeSettings returns settings as "key=value, key=value".
 func DescribeSettings(set []Assignment) string {
 	list := make([]string, len(set))

@@ -56,15 +56,24 @@ func TrainedNames() []string {
 // Load reads a spec: a file, or a shipped spec by its name. Overrides such as "train.epochs=5" are
 // applied in order. All errors are returned in one diag.List.
 func Load(name string, overrides ...string) (*Spec, error) {
+	return LoadWith(name, schema.Overrides(overrides))
+}
+
+// LoadWith is Load with overrides that may be values of another file.
+func LoadWith(name string, overrides []schema.Override) (*Spec, error) {
 	file, src, err := Dialect.ReadNamed(name)
 	if err != nil {
 		return nil, err
 	}
-	return Parse(file, src, overrides...)
+	return parseWith(file, src, overrides)
 }
 
 // Parse reads the spec src. name is its file for messages; the path in extends is relative to it.
 func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
+	return parseWith(name, src, schema.Overrides(overrides))
+}
+
+func parseWith(name string, src []byte, overrides []schema.Override) (*Spec, error) {
 	s, err := draft(name, src, overrides)
 	if err != nil {
 		return nil, err
@@ -81,10 +90,10 @@ func Draft(name string, overrides ...string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return draft(file, src, overrides)
+	return draft(file, src, schema.Overrides(overrides))
 }
 
-func draft(name string, src []byte, overrides []string) (*Spec, error) {
+func draft(name string, src []byte, overrides []schema.Override) (*Spec, error) {
 	s, read, conflicts, err := parse(name, src, overrides)
 	if err != nil {
 		return nil, err
@@ -104,7 +113,7 @@ func draft(name string, src []byte, overrides []string) (*Spec, error) {
 
 // parse reads a spec. read are the faults of single values, conflicts those of
 // values that do not fit each other; err reports a file that is not a spec.
-func parse(name string, src []byte, overrides []string) (s *Spec, read, conflicts schema.Faults, err error) {
+func parse(name string, src []byte, overrides []schema.Override) (s *Spec, read, conflicts schema.Faults, err error) {
 	s = &Spec{File: name}
 	doc, r, err := Dialect.Read(name, src, overrides, s)
 	if err != nil {

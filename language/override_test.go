@@ -38,3 +38,11 @@ func TestUnusedParameterWithOverride(t *testing.T) {
 		}
 	}
 }
+
+// A wrong scale from the command line is one error; the scale is not also missing.
+func TestWrongScale(t *testing.T) {
+	_, err := language.Load("demipl-equations", "model.params.W.init=constant", "model.params.W.scale=0")
+	if err == nil || strings.Contains(err.Error(), "needs a scale") {
+		t.Error(err)
+	}
+}

@@ -91,9 +91,14 @@ func (c *checker) clash(positions []diag.Pos, format string, args ...any) *diag.
 	}
 	d := c.add(last, format, args...)
 	for _, p := range positions {
-		if !p.IsZero() && p.File != last.File {
-			line := strings.TrimSpace(c.AddSource(diag.Diagnostic{Pos: p}).Line)
-			note(d, "against %s", strings.TrimSuffix(p.String()+": "+line, ": ")) // --set has no line
+		switch {
+		case p.IsZero() || p.SameSource(last):
+		case p.File == "": // its position is its text
+			note(d, "against %s", p)
+		case p.Setting != "":
+			note(d, "against %s: %s", p, strings.Replace(p.Setting, "=", ": ", 1))
+		default:
+			note(d, "against %s: %s", p, strings.TrimSpace(c.AddSource(diag.Diagnostic{Pos: p}).Line))
 		}
 	}
 	return d

@@ -47,9 +47,21 @@ func (s *Spec) WatchedMeasures() (list []WatchedMeasure) {
 	return list
 }
 
-// UsesValidation reports whether a setting needs validation bags.
-func (s *Spec) UsesValidation() bool {
-	return len(s.WatchedMeasures()) > 0 || s.Export.Temperature.V.Validation
+// ValidationUse is a setting that needs validation bags.
+type ValidationUse struct {
+	Pos  diag.Pos
+	Text string // says so
+}
+
+// ValidationUses returns the settings that need validation bags.
+func (s *Spec) ValidationUses() (list []ValidationUse) {
+	for _, w := range s.WatchedMeasures() {
+		list = append(list, ValidationUse{w.Measure.Pos, w.Key + " needs validation bags"})
+	}
+	if t := &s.Export.Temperature; t.V.Validation {
+		list = append(list, ValidationUse{t.Pos, "export.temperature is fitted to validation bags"})
+	}
+	return list
 }
 
 // CheckValidation returns an error for settings that need validation bags if data.split draws none.
@@ -59,15 +71,9 @@ func (s *Spec) CheckValidation() error {
 	if s.Data.Split.Index.V != "" || s.Data.Split.Validation.V > 0 {
 		return nil
 	}
-	report := func(pos diag.Pos, text string) {
-		errs.Add(s.AtUserLine(diag.Errorf(pos, "%s, but data.split has none", text).
+	for _, use := range s.ValidationUses() {
+		errs.Add(s.AtUserLine(diag.Errorf(use.Pos, "%s, but data.split has none", use.Text).
 			WithNote("add data: {split: {validation: 0.15}}, or the part validation to an index file")))
-	}
-	for _, w := range s.WatchedMeasures() {
-		report(w.Measure.Pos, w.Key+" needs validation bags")
-	}
-	if t := &s.Export.Temperature; t.V.Validation {
-		report(t.Pos, "export.temperature is fitted to validation bags")
 	}
 	return errs.Err()
 }

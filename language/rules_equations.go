@@ -75,7 +75,7 @@ func (c *checker) checkDuplicateNames() {
 					!slices.Contains(instanceNames, name.V) {
 					note(d, "they are inherited, from %s; without blocks: write model: {blocks: []}", blocks[0].Kind.Pos)
 				}
-			} else if pos.File == name.Pos.File {
+			} else if pos.SameSource(name.Pos) {
 				note(d, "at %s", pos)
 			}
 			return

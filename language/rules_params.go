@@ -40,7 +40,7 @@ func (c *checker) resolveParams() {
 func (c *checker) resolveInit(p *Param) {
 	scaled := p.Init.V == "normal" || p.Init.V == "uniform" || p.Init.V == "constant"
 	switch {
-	case scaled && p.Scale.V == 0 && p.Scale.Pos.Line == 0:
+	case scaled && p.Scale.V == 0 && p.Scale.Pos.IsZero():
 		c.add(p.Init.Pos, "init %s of %s needs a scale", p.Init.V, p.Name.V)
 	case !scaled && c.writtenWith(p.Scale.Pos, p.Init.Pos):
 		note(c.add(p.Scale.Pos, "scale has no effect with init %s", p.Init.V), "normal, uniform and constant have a scale")

@@ -84,11 +84,11 @@ func LoadTrials(base *Spec, name string, overrides []string) (list []*Spec, sett
 	ids := map[string]bool{base.Identity(): true}
 	list, settings = []*Spec{base}, [][]Assignment{nil}
 	for _, set := range Draw(s.Grid, uint64(s.Seed.V), s.Trials.V-1) {
-		all := slices.Clone(overrides)
+		all := schema.Overrides(overrides)
 		for _, one := range set {
-			all = append(all, one.String())
+			all = append(all, one.Override())
 		}
-		spec, err := Load(name, all...)
+		spec, err := LoadWith(name, all)
 		if err != nil {
 			base.locate(err, set, &errs)
 			break // other draws from a wrong range are wrong, too
@@ -119,7 +119,7 @@ func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
 	found.AddError(diag.Pos{}, err)
 	for _, d := range found {
 		for _, one := range set {
-			if d.Pos.File == "--set "+one.String() {
+			if d.Pos == one.Override().Place() {
 				at := s.AtUserLine(diag.Errorf(one.Pos, "search.grid: %s", d.Text))
 				if at.Suggestion, at.Notes = d.Suggestion, d.Notes; one.Pos.File != s.File {
 					at = at.WithNote("search: {grid: {%s: null}} in the spec removes this inherited setting", one.Key)

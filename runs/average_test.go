@@ -16,16 +16,16 @@ func TestAverage(t *testing.T) {
 	accuracies := []float64{0.5, 0.75, 0.9, 0.7, 0.2, -1}
 	r := &Results{}
 	var trials []*train.Trial
-	for i, c := range []struct{ name, set string }{
-		{"split-1-seed-1-lr-0.01", "train.seed=1"},
-		{"split-2-seed-2-lr-0.01", "train.seed=2"},
-		{"split-1-seed-1-lr-0.05", "train.lr=0.05"},
-		{"split-3-seed-1-lr-0.05", "train.lr=0.05"},
-		{"seed-1", "train.lr=0.1"},
-		{"seed-2", "train.lr=0.1"}, // without a test bag
+	for i, c := range []struct{ name, setting, set string }{
+		{"split-1-seed-1-lr-0.01", "lr-0.01", "train.seed=1"},
+		{"split-2-seed-2-lr-0.01", "lr-0.01", "train.seed=2"},
+		{"split-1-seed-1-lr-0.05", "lr-0.05", "train.lr=0.05"},
+		{"split-3-seed-1-lr-0.05", "lr-0.05", "train.lr=0.05"},
+		{"seed-1", "", "train.lr=0.1"},
+		{"seed-2", "", "train.lr=0.1"}, // without a test bag
 	} {
 		spec := load(t, "quickstart", c.set, fmt.Sprint("data.split.seed=", i+1))
-		trials = append(trials, &train.Trial{Name: c.name, Program: &compile.Program{Spec: spec}})
+		trials = append(trials, &train.Trial{Name: c.name, Setting: c.setting, Program: &compile.Program{Spec: spec}})
 		summary := &Summary{Folder: c.name, TestAccuracy: &accuracies[i]}
 		if accuracies[i] < 0 {
 			summary.TestAccuracy = nil

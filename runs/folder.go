@@ -106,15 +106,21 @@ type runList struct {
 }
 
 type listedRun struct {
-	Name string `json:"name"` // name of the folder
+	RunName
 	Spec string `json:"spec"` // as YAML
+}
+
+// RunName names one of several runs. Runs with equal settings are averaged.
+type RunName struct {
+	Name    string `json:"name"`    // of its folder
+	Setting string `json:"setting"` // the name without seed and split
 }
 
 const listWriter = "miplc train"
 
 // ReadList returns the specs and names of the runs that listFile in a folder lists. The
 // error wraps fs.ErrNotExist if the folder has no list.
-func ReadList(dir string) (specs []*language.Spec, names []string, err error) {
+func ReadList(dir string) (specs []*language.Spec, names []RunName, err error) {
 	file := filepath.Join(dir, listFile)
 	var list runList
 	err = fileio.ReadJSON(file, &list)
@@ -136,7 +142,7 @@ func ReadList(dir string) (specs []*language.Spec, names []string, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("%s: %s: %w", file, r.Name, err)
 		}
-		specs, names = append(specs, spec), append(names, r.Name)
+		specs, names = append(specs, spec), append(names, r.RunName)
 	}
 	return specs, names, nil
 }
@@ -149,7 +155,7 @@ func writeList(dir string, trials []*train.Trial, specs []*language.Spec) error 
 		if t.Name == "" {
 			return nil
 		}
-		list.Runs = append(list.Runs, listedRun{t.Name, string(specs[i].YAML())})
+		list.Runs = append(list.Runs, listedRun{RunName{t.Name, t.Setting}, string(specs[i].YAML())})
 	}
 	return fileio.ReplaceJSON(filepath.Join(dir, listFile), list)
 }

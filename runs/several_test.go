@@ -114,7 +114,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 		t.Fatal(err)
 	}
 	for i, trial := range trials {
-		trial.Name = names[i]
+		trial.Name, trial.Setting = names[i].Name, names[i].Setting
 	}
 	return trials
 }

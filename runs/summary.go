@@ -4,8 +4,6 @@ package runs
 
 import (
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"gonum.org/v1/gonum/stat"
 
@@ -88,9 +86,6 @@ type SettingResults struct {
 	Std     *float64 `json:"accuracy_std,omitempty"` // sample standard deviation; nil for fewer than two runs
 }
 
-// seedAndSplit matches the parts of the name of a run that do not name its setting.
-var seedAndSplit = regexp.MustCompile(`(^|-)((split|seed|number|fold)-\d+(-|$))+`)
-
 // average sets the number of diverged runs, and the mean and deviation of the accuracies of each
 // setting.
 func (r *Results) average(trials []*train.Trial) {
@@ -103,12 +98,11 @@ func (r *Results) average(trials []*train.Trial) {
 	}
 	index, lists := map[string]int{}, [][]float64{}
 	for _, t := range trials {
-		setting := strings.Trim(seedAndSplit.ReplaceAllString(t.Name, "-"), "-")
-		i, found := index[setting]
+		i, found := index[t.Setting]
 		if !found {
 			i = len(lists)
-			index[setting], lists = i, append(lists, nil)
-			r.Settings = append(r.Settings, SettingResults{Setting: setting})
+			index[t.Setting], lists = i, append(lists, nil)
+			r.Settings = append(r.Settings, SettingResults{Setting: t.Setting})
 		}
 		if v := accuracies[t.Name]; v != nil {
 			lists[i] = append(lists[i], *v)

@@ -52,7 +52,7 @@ func planOf(trials []*Trial) Plan {
 	first := trials[0]
 	p := Plan{Name: first.Program.Spec.Name.V, Trials: len(trials), TrainBags: len(first.Split.Train),
 		Validation: len(first.Split.Validation), TestBags: len(first.Split.Test),
-		Unused: len(first.Split.Validation) > 0 && !first.Program.Spec.UsesValidation(),
+		Unused: len(first.Split.Validation) > 0 && len(first.Program.Spec.ValidationUses()) == 0,
 		Steps:  len(data.Batches(first.Split.Train, first.BatchSize())), Parameters: first.Program.FlatSize()}
 	for _, t := range trials {
 		p.Epochs += cmp.Or(t.Until, t.Program.Spec.Train.Epochs.V)

@@ -20,6 +20,7 @@ import (
 // dataset, so trials with other candidate sets have other datasets.
 type Trial struct {
 	Name    string           // distinguishes trials; may be empty for a single trial
+	Setting string           // of several runs of one command, see runs.Results
 	Program *compile.Program // without graphs for a fitted learner
 	Data    *data.Dataset
 	Images  *encoder.Images // from which an encoder computed the features in Data; nil: none

@@ -14,7 +14,7 @@ import (
 // the specs and data that the experiment names.
 func Load(name string, overrides ...string) (*Experiment, error) {
 	e := &Experiment{}
-	doc, err := Language.Load(name, overrides, e)
+	doc, err := Language.Load(name, schema.Overrides(overrides), e)
 	return e.settled(doc, err)
 }
 

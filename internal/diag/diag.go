@@ -9,19 +9,32 @@ import (
 	"strings"
 )
 
-// Pos is a place in a file. Line and Col count from 1; 0 means unknown.
+// Pos is a place in a file. Line and Col count from 1; 0 means unknown. In a document, Setting marks what comes from
+// outside: the assignment key=value that set it. Without a file, the assignment is of a flag --set.
 type Pos struct {
-	File string
-	Line int
-	Col  int
+	File    string
+	Line    int
+	Col     int
+	Setting string `json:",omitempty"`
 }
 
 // IsZero reports whether the position is unknown.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// String returns "file:line:col" without the unknown parts.
+// Source returns the file, or the flag with its assignment.
+func (p Pos) Source() string {
+	if p.File == "" && p.Setting != "" {
+		return "--set " + p.Setting
+	}
+	return p.File
+}
+
+// SameSource reports whether two places are in one file or one assignment.
+func (p Pos) SameSource(q Pos) bool { return p.File == q.File && p.Setting == q.Setting }
+
+// String returns "file:line:col" without the unknown parts, or the flag with its assignment.
 func (p Pos) String() string {
-	s := p.File
+	s := p.Source()
 	if p.Line > 0 {
 		s += fmt.Sprintf(":%d", p.Line)
 		if p.Col > 0 {
@@ -100,7 +113,7 @@ func (l List) Err() error {
 	}
 	sorted := slices.Clone(l)
 	slices.SortStableFunc(sorted, func(a, b Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col,
+		return cmp.Or(cmp.Compare(a.Pos.Source(), b.Pos.Source()), cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col,
 			b.Pos.Col))
 	})
 	return sorted

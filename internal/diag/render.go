@@ -106,7 +106,7 @@ func (l List) Shown() (shown List, more int) {
 }
 
 // key returns a text that is equal for diagnostics that differ only in their line and column.
-func (d Diagnostic) key() string { return d.Pos.File + "\x00" + d.Text + "\x00" + d.Suggestion }
+func (d Diagnostic) key() string { return d.Pos.Source() + "\x00" + d.Text + "\x00" + d.Suggestion }
 
 func (d Diagnostic) clipped() Diagnostic {
 	d.Text = clip(d.Text)

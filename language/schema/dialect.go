@@ -64,9 +64,9 @@ func (d *Document) Text() []byte {
 }
 
 // Load reads a file of the dialect, or a shipped one by its name, and sets the fields of to.
-// Overrides such as "train.epochs=5" are applied in order; their values are YAML. All errors are
+// Overrides are applied in order. All errors are
 // returned in one diag.List.
-func (d *Dialect) Load(name string, overrides []string, to any) (*Document, error) {
+func (d *Dialect) Load(name string, overrides []Override, to any) (*Document, error) {
 	file, src, err := d.ReadNamed(name)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (d *Dialect) Load(name string, overrides []string, to any) (*Document, erro
 }
 
 // Parse is Load for text. file is its name for messages; the path in extends is relative to it.
-func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*Document, error) {
+func (d *Dialect) Parse(file string, src []byte, overrides []Override, to any) (*Document, error) {
 	doc, r, err := d.Read(file, src, overrides, to)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (d *Dialect) Parse(file string, src []byte, overrides []string, to any) (*D
 // Read is Parse for callers that use the correct parts of a document with errors. The Reader has
 // these errors. err has the errors if a part of the document is missing: a file cannot be found or
 // parsed, or an override cannot be applied.
-func (d *Dialect) Read(file string, src []byte, overrides []string, to any) (*Document, *Reader, error) {
+func (d *Dialect) Read(file string, src []byte, overrides []Override, to any) (*Document, *Reader, error) {
 	l := &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}, related: d.Related}}
 	var root *Node
 	Collect(func() { root = l.merged(file, src, overrides) })
@@ -192,11 +192,11 @@ func (l *loader) fail(d diag.Diagnostic) {
 }
 
 // merged returns the tree of a file merged over the files it extends, with the overrides applied.
-func (l *loader) merged(file string, src []byte, sets []string) *Node {
+func (l *loader) merged(file string, src []byte, overrides []Override) *Node {
 	root := l.tree(file, src, nil)
 	if root != nil {
-		for _, set := range sets {
-			root = l.override(root, set)
+		for _, o := range overrides {
+			root = l.override(root, o)
 		}
 	}
 	return root

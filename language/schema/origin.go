@@ -20,7 +20,7 @@ type keyAt struct {
 // Origin maps the keys and values of a document to their positions in its files.
 type Origin struct {
 	files   map[string]*source // the document and the files it extends
-	layers  map[string]int     // layer of each file: a higher layer overrides lower ones
+	layers  map[string]int     // of the files, see layer
 	sound   map[string]bool    // see MarkSound
 	alone   func() bool        // see CheckAlone; nil: there are no overrides
 	related map[string][]string
@@ -49,13 +49,24 @@ func (o *Origin) CheckAlone(isSound func() bool) { o.alone = isSound }
 // Inherited reports whether a position is in a file that the document extends, or in the document if it has
 // overrides and is correct without them.
 func (o *Origin) Inherited(pos diag.Pos) bool {
-	layer, known := o.layers[pos.File]
-	return layer < 0 || known && layer == 0 && o.alone != nil && o.alone()
+	if o.layer(pos) == 0 {
+		_, known := o.layers[pos.File]
+		return known && o.alone != nil && o.alone()
+	}
+	return o.layer(pos) < 0
+}
+
+// layer returns the layer of a position: a higher layer overrides lower ones.
+func (o *Origin) layer(pos diag.Pos) int {
+	if pos.Setting != "" {
+		return overrideLayer
+	}
+	return o.layers[pos.File]
 }
 
 // ExtendedBy reports whether pos is in a file that the file of other extends.
 func (o *Origin) ExtendedBy(pos, other diag.Pos) bool {
-	return o.layers[pos.File] < o.layers[other.File]
+	return o.layer(pos) < o.layer(other)
 }
 
 // Files lists the names of all files that were read.
@@ -80,7 +91,7 @@ func (o *Origin) AtUserLine(d diag.Diagnostic) diag.Diagnostic {
 // the width of the underline, so that later stages report errors like the reader.
 func (o *Origin) AddSource(d diag.Diagnostic) diag.Diagnostic {
 	in := o.files[d.Pos.File]
-	if in == nil {
+	if in == nil || d.Pos.Setting != "" && d.Pos.Line == 0 {
 		return d
 	}
 	if d.Line == "" {
@@ -100,7 +111,7 @@ func (o *Origin) overridingKey(pos diag.Pos) (keyAt, bool) {
 	}
 	section := o.sectionAt(pos)
 	for _, section := range append([]string{section}, o.related[section]...) {
-		if key, ok := o.overridingKeyIn(section, o.layers[pos.File]); ok {
+		if key, ok := o.overridingKeyIn(section, o.layer(pos)); ok {
 			return key, true
 		}
 	}
@@ -113,7 +124,7 @@ func (o *Origin) overridingKeyIn(section string, layer int) (keyAt, bool) {
 	set, common := map[string]keyAt{}, ""
 	parent := func(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
 	for i, k := range o.keys {
-		if o.layers[k.pos.File] <= layer || k.path != section && !strings.HasPrefix(k.path, section+".") {
+		if o.layer(k.pos) <= layer || k.path != section && !strings.HasPrefix(k.path, section+".") {
 			continue
 		}
 		set[k.path] = k
@@ -139,7 +150,7 @@ func (o *Origin) sectionAt(pos diag.Pos) string {
 	for _, k := range o.keys {
 		before := k.pos.Line < pos.Line || k.pos.Line == pos.Line && k.pos.Col <= pos.Col
 		after := k.pos.Line > last.pos.Line || k.pos.Line == last.pos.Line && k.pos.Col > last.pos.Col
-		if k.pos.File == pos.File && before && after {
+		if k.pos.SameSource(pos) && before && after {
 			last = k
 		}
 	}

@@ -3,6 +3,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,15 +11,35 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// setLayer is above the layers of all files, which are at most 0.
-const setLayer = 1
+// Override sets one value of a document from outside.
+type Override struct {
+	Text string   // key.key=value; the value is YAML
+	Pos  diag.Pos // of the value in another file; zero: it is from the command line
+}
 
-// override applies one "key.key=value" to the tree. A key after a list is the kind or name of an
+// Overrides returns overrides from the command line.
+func Overrides(texts []string) []Override {
+	list := make([]Override, len(texts))
+	for i, text := range texts {
+		list[i].Text = text
+	}
+	return list
+}
+
+// Place returns the position of the values that the override sets.
+func (o Override) Place() diag.Pos {
+	o.Pos.Setting = cmp.Or(o.Pos.Setting, o.Text)
+	return o.Pos
+}
+
+// overrideLayer is above the layers of all files, which are at most 0.
+const overrideLayer = 1
+
+// override applies an override to the tree. A key after a list is the kind or name of an
 // entry, as in loss.attention=0.01 and learners.demipl.r=1.
-func (l *loader) override(root *Node, set string) *Node {
-	pos := diag.Pos{File: "--set " + set}
-	l.layers[pos.File] = setLayer
-	keys, value, found := strings.Cut(set, "=")
+func (l *loader) override(root *Node, o Override) *Node {
+	pos := o.Place()
+	keys, value, found := strings.Cut(o.Text, "=")
 	if !found {
 		l.fail(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
 		return root
@@ -61,7 +82,7 @@ func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
 	}
 	var found Faults
 	var n *Node
-	Collect(func() { n = parseYAML(pos.File, []byte(text), &found) })
+	Collect(func() { n = parseYAML(pos.Source(), []byte(text), &found) })
 	if n == nil || len(found) > 0 {
 		for _, d := range found {
 			errs.Add(diag.Diagnostic{Pos: pos, Text: d.Text, Notes: d.Notes})

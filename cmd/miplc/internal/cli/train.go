@@ -47,7 +47,7 @@ type trainOptions struct {
 
 	// Specs and names of the runs to resume that DIR lists; empty: load Spec.
 	list  []*language.Spec
-	names []string
+	names []runs.RunName
 }
 
 // trainCommand returns the command.
@@ -169,7 +169,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return o.explain(err)
 	}
 	for i, name := range names {
-		trials[i].Name = name
+		trials[i].Name, trials[i].Setting = name.Name, name.Setting
 	}
 	o.Version = runs.CurrentBuild().Miplc
 	switch {
@@ -185,7 +185,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	if names[0] == "" {
+	if names[0].Name == "" {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) { printSummary(w, o.Dir, results.Runs[0]) })
 	}
 	if n := len(results.Failures); n > 0 {

@@ -21,13 +21,17 @@ const maxRuns = 1000
 
 // gridChoice is one value of a setting in which the runs of one command differ.
 type gridChoice struct {
-	name string   // part of the name of the folder
-	set  []string // arguments of --set
+	name   string   // part of the name of the folder
+	set    []string // arguments of --set
+	repeat bool     // another seed or split of the same setting
 }
+
+// repeatKeys are the keys in which runs of one setting differ.
+var repeatKeys = []string{"train.seed", "data.split.number", "data.split.fold", "data.split.seed", "data.generated.seed"}
 
 // specs loads the spec once for each combination of split, seed and values of the grid. Without any
 // of them it returns one spec with an empty name.
-func (o *trainOptions) specs() (list []*language.Spec, names []string, err error) {
+func (o *trainOptions) specs() (list []*language.Spec, names []runs.RunName, err error) {
 	choices, err := o.choices()
 	if err != nil {
 		return nil, nil, err
@@ -37,13 +41,16 @@ func (o *trainOptions) specs() (list []*language.Spec, names []string, err error
 			"runs, the limit of one command", maxRuns)
 	}
 	for _, combination := range language.Combinations(choices) {
-		set, parts := slices.Clone(o.Set), make([]string, len(combination))
-		for i, c := range combination {
-			set, parts[i] = append(set, c.set...), c.name
+		set := slices.Clone(o.Set)
+		var parts, setting []string
+		for _, c := range combination {
+			if set, parts = append(set, c.set...), append(parts, c.name); !c.repeat {
+				setting = append(setting, c.name)
+			}
 		}
-		name := strings.Join(parts, "-")
-		if slices.Contains(names, name) {
-			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name)
+		name := runs.RunName{Name: strings.Join(parts, "-"), Setting: strings.Join(setting, "-")}
+		if slices.ContainsFunc(names, func(had runs.RunName) bool { return had.Name == name.Name }) {
+			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name.Name)
 		}
 		spec, err := language.Load(o.Spec, set...)
 		if err != nil && definition.IsExperiment(o.Spec) {
@@ -81,7 +88,8 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 		{flagKey{flag: "--seeds", key: "train.seed"}, "seed", o.Seeds}} {
 		var axis []gridChoice
 		for _, v := range flag.values {
-			axis = append(axis, gridChoice{fmt.Sprintf("%s-%d", flag.name, v), []string{fmt.Sprintf("%s=%d", flag.key, v)}})
+			axis = append(axis, gridChoice{fmt.Sprintf("%s-%d", flag.name, v), []string{fmt.Sprintf("%s=%d", flag.key, v)},
+				true})
 		}
 		if axis != nil {
 			keys, choices = append(keys, flag.flagKey), append(choices, axis)
@@ -95,14 +103,15 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 		var axis []gridChoice
 		for _, v := range splitValues(values) {
 			last := key[strings.LastIndexByte(key, '.')+1:]
-			axis = append(axis, gridChoice{fileName(last + "-" + v), []string{key + "=" + v}})
+			axis = append(axis, gridChoice{fileName(last + "-" + v), []string{key + "=" + v},
+				slices.Contains(repeatKeys, key)})
 		}
 		keys, choices = append(keys, flagKey{flag: "--grid", key: key}), append(choices, axis)
 	}
 	var settings []gridChoice
 	for i, text := range o.Settings {
 		set := splitValues(text)
-		settings = append(settings, gridChoice{fmt.Sprintf("setting-%d", i+1), set})
+		settings = append(settings, gridChoice{fmt.Sprintf("setting-%d", i+1), set, false})
 		for _, s := range set {
 			key, _, _ := strings.Cut(s, "=")
 			keys = append(keys, flagKey{"--setting", key, i + 1})

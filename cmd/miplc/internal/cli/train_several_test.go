@@ -3,8 +3,12 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/miplc/miplc/runs"
 )
 
 func TestSplitValues(t *testing.T) {
@@ -22,6 +26,28 @@ func TestSplitValues(t *testing.T) {
 	} {
 		if got := splitValues(test.text); !slices.Equal(got, test.want) {
 			t.Errorf("splitValues(%s) = %q, want %q", test.text, got, test.want)
+		}
+	}
+}
+
+// Runs with other seeds and splits are of one setting, whatever the folders are called: a number of the model that has
+// the name fold is a setting.
+func TestSettingsOfRuns(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mine.yaml")
+	src := "name: x\nmodel:\n  numbers: {fold: 2}\n  blocks: [pool: mean, classifier]\nloss:\n" +
+		"  - equation: {name: spread, value: \"fold * mean(p)\"}\n"
+	if err := os.WriteFile(file, []byte(src), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := &trainOptions{Spec: file, Seeds: []uint{1, 2}, Grid: []string{"model.numbers.fold=3,4", "data.split.seed=5,6"}}
+	_, names, err := o.specs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []runs.RunName{{Name: "seed-1-fold-3-seed-5", Setting: "fold-3"},
+		{Name: "seed-1-fold-3-seed-6", Setting: "fold-3"}, {Name: "seed-1-fold-4-seed-5", Setting: "fold-4"}} {
+		if names[i] != want {
+			t.Errorf("run %d: %+v, want %+v", i, names[i], want)
 		}
 	}
 }

@@ -125,7 +125,7 @@ func Problems(err error) (problems []Problem, more int) {
 	}
 	list, more = list.Shown()
 	for _, d := range list {
-		problems = append(problems, Problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Text, d.Suggestion, d.Notes})
+		problems = append(problems, Problem{d.Pos.Source(), d.Pos.Line, d.Pos.Col, d.Text, d.Suggestion, d.Notes})
 	}
 	return problems, more
 }
