@@ -151,7 +151,7 @@ func leave(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 	library := enginetest.Library(t)
-	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, Library: library, SampleSteps: 2})
+	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, SampleSteps: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

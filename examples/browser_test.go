@@ -41,7 +41,8 @@ func TestPagePredictsTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := testsupport.PageFolder(t)
-	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t)})
+	enginetest.Library(t)
+	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

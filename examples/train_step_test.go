@@ -54,7 +54,8 @@ func built(t *testing.T, dir string) []float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t),
+	enginetest.Library(t)
+	m, err := runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir,
 		SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)

@@ -103,7 +103,7 @@ func (r *runner) finishCell(w *computation, i int) {
 	}
 	w.stored[i] = true
 	c, result := w.Cells[i], w.results[i]
-	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, r.o.Version
+	result.Coord, result.Key, result.Miplc = c.Coord, c.Key, runs.CurrentBuild().Miplc
 	if r.recordResult(c, result) == nil && !canContinue(w.errs[i]) {
 		r.dropTrials(c)
 	}
@@ -280,9 +280,9 @@ func (r *runner) outcomes(ctx context.Context, g *group, list []training, done f
 
 // options returns how the trials of a group train.
 func (r *runner) options(g *group) train.Options {
-	o := train.Options{Resume: true, MaxParallel: 1, Observer: watching{r: r, perEpoch: r.secondsPerEpoch(g)}}
+	o := train.Options{Resume: true, Parallel: 1, Observer: watching{r: r, perEpoch: r.secondsPerEpoch(g)}}
 	if g.Coupled {
-		o.MaxParallel = r.maxGroup
+		o.Parallel = r.maxGroup
 	}
 	return o
 }
@@ -360,7 +360,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 // measureModel replaces the accuracies of a training by those of the model that it would export, and
 // returns the environment.
 func (r *runner) measureModel(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
-	m, err := runs.NewTrainedModel(ctx, t.trial, t.Report, r.o.Library, r.o.Version)
+	m, err := runs.NewTrainedModel(ctx, t.trial, t.Report)
 	if err == nil {
 		err = m.Measure(ctx)
 	}

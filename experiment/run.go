@@ -26,15 +26,14 @@ import (
 
 // Work says which cells of an experiment to compute, how and where.
 type Work struct {
-	engines.Request                // for all cells; an empty Engine means as in the specs
-	Dir             string         // folder of the results, created if missing
-	Data            bagfile.Folder // where data files and sources are searched in addition to the working directory
-	Encode          runs.Encode    // of images; nil: there are none
-	Version         string         // of miplc, recorded with every result
-	// Jobs is the number of cells computed at once. With engine xla these are trainings in one
+	Place  engines.Place  // of all cells
+	Dir    string         // folder of the results, created if missing
+	Data   bagfile.Folder // where data files and sources are searched in addition to the working directory
+	Encode runs.Encode    // of images; nil: there are none
+	// Parallel is the number of cells computed at once. With engine xla these are trainings in one
 	// program, default 64; otherwise each cell has a thread, default the number of cores.
-	Jobs   int
-	Select Selection
+	Parallel int
+	Select   Selection
 	// CheckpointInterval is the minimum time between two checkpoints of a training, from which an interrupted
 	// experiment resumes; 0: 30 seconds.
 	CheckpointInterval time.Duration
@@ -151,10 +150,10 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.Shared = true // cells share the cores, so each trains on one thread
-	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Request),
-		writer:   runs.Writer{Library: o.Library, Version: o.Version, Baselines: runs.NewBaselines()},
-		maxGroup: cmp.Or(o.Jobs, train.MaxGroup)}
+	o.Place.Shared = true // cells share the cores, so each trains on one thread
+	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Place),
+		writer:   runs.Writer{Baselines: runs.NewBaselines()},
+		maxGroup: cmp.Or(o.Parallel, train.MaxGroup)}
 	if err := r.planAndWrite(loaded); err != nil {
 		folder.ClearUnless(PlanFile)
 		r.close()
@@ -247,7 +246,7 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 
 // parallelGroups returns the number of groups that are computed at once, apart from coupled ones, which run one after
 // the other.
-func (r *runner) parallelGroups() int { return cmp.Or(r.o.Jobs, runtime.GOMAXPROCS(0)) }
+func (r *runner) parallelGroups() int { return cmp.Or(r.o.Parallel, runtime.GOMAXPROCS(0)) }
 
 // begin removes finished cells from the groups and opens the results file.
 func (r *runner) begin() (err error) {

@@ -131,12 +131,12 @@ splits: {count: 2}
 // The results do not depend on the number of parallel cells, and no finished cell runs again.
 func TestRunTwice(t *testing.T) {
 	e := parse(t, tiny)
-	one, w, err := run(t, e, Work{Dir: t.TempDir(), Jobs: 1})
+	one, w, err := run(t, e, Work{Dir: t.TempDir(), Parallel: 1})
 	if err != nil || len(one) != 8 || len(w.ran) != 8 {
 		t.Fatalf("%d results, %d cells ran, %v", len(one), len(w.ran), err)
 	}
 	dir := t.TempDir()
-	three, _, err := run(t, e, Work{Dir: dir, Jobs: 3})
+	three, _, err := run(t, e, Work{Dir: dir, Parallel: 3})
 	if err != nil || !maps.Equal(one, three) {
 		t.Errorf("three at a time: %v\n%v\n%v", err, one, three)
 	}
@@ -150,13 +150,13 @@ func TestRunTwice(t *testing.T) {
 func TestRunWithAnotherEngine(t *testing.T) {
 	e, dir := parse(t, tiny), t.TempDir()
 	first := Work{Dir: dir, Select: Selection{Splits: 1}}
-	first.Engine = engines.Gorgonia
+	first.Place.Engine = engines.Gorgonia
 	if _, w, err := run(t, e, first); err != nil || len(w.warn) > 0 {
 		t.Fatal(w.warn, err)
 	}
 	rest := Work{Dir: dir}
-	rest.Library = enginetest.Library(t)
-	rest.Engine = engines.Native
+	enginetest.Library(t)
+	rest.Place.Engine = engines.Native
 	_, w, err := run(t, e, rest)
 	if err != nil || len(w.warn) == 0 || !strings.Contains(w.warn[0],
 		"computed with engine gorgonia, the others will be with native") {
@@ -238,7 +238,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(engines.Request{})
+	trainers := engines.NewTrainers(engines.Place{})
 	defer trainers.Close()
 	trials[0].Snapshots = []int{1}
 	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
@@ -277,7 +277,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(context.Background())
-	_, err = Run(ctx, e, Work{Dir: dir, Jobs: 2, Observer: &watch{after: 3, stop: cancel}})
+	_, err = Run(ctx, e, Work{Dir: dir, Parallel: 2, Observer: &watch{after: 3, stop: cancel}})
 	var stopped *InterruptedError
 	if !errors.As(err, &stopped) || stopped.Progress.Done < 3 || stopped.Progress.Done > 4 {
 		t.Fatalf("%v", err)
@@ -641,11 +641,10 @@ func TestCheckpointsAfterFileError(t *testing.T) {
 
 // With keep: models, every cell writes the folder of a run.
 func TestKeepModels(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	e := parse(t, tiny+"keep: models\n")
 	dir := t.TempDir()
-	kept, _, err := run(t, e, Work{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
-		Library: library}})
+	kept, _, err := run(t, e, Work{Dir: dir, Select: Selection{Splits: 1, R: []int{1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -655,8 +654,7 @@ func TestKeepModels(t *testing.T) {
 		t.Errorf("with models %v, without %v, %v", kept, plain, err)
 	}
 	for _, ran := range []int{len(kept), 0} {
-		again, w, err := run(t, e, Work{Dir: later, Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
-			Library: library}})
+		again, w, err := run(t, e, Work{Dir: later, Select: Selection{Splits: 1, R: []int{1}}})
 		if err != nil || len(w.ran) != ran || !maps.Equal(again, kept) {
 			t.Errorf("with keep: models added, %d cells ran, not %d, with %v, not %v, %v", len(w.ran), ran, again, kept, err)
 		}
@@ -671,8 +669,8 @@ func TestKeepModels(t *testing.T) {
 // that a process works in.
 func TestKeepModelsAgain(t *testing.T) {
 	e := parse(t, tiny+"keep: models\n")
-	o := Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
-		Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}
@@ -719,8 +717,8 @@ func TestKeepFailedModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Learners[0].Spec.V = spec
-	o := Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}, Request: engines.Request{
-		Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Work{Dir: t.TempDir(), Select: Selection{Splits: 1, R: []int{1}}}
 	_, w, err := run(t, e, o)
 	if failed := (*failedError)(nil); !errors.As(err, &failed) || len(w.ran) != 1 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
@@ -762,14 +760,13 @@ train: {lr: 0.01, seed: 2}
 // An experiment that is interrupted during trainings resumes them, with the same results, and
 // removes their checkpoints at the end.
 func TestInterruptedInsideACell(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	text := strings.Replace(tiny, "train.epochs: 2, train.engine: gorgonia}",
 		"train.epochs: 60}, grid: {train.lr: [0.01, 0.05]}", 1)
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "native", "xla"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Request: engines.Request{Library: library,
-				Engine: engine, Device: device(engine)}}
+			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Place: engines.Place{Engine: engine, Device: device(engine)}}
 			whole, w, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)

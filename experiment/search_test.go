@@ -68,18 +68,18 @@ func TestSearchInCells(t *testing.T) {
 // An interrupted search continues: what has been trained is not trained again, and the results are the same.
 func TestInterruptedSearch(t *testing.T) {
 	e := parse(t, searching)
-	whole, complete, err := run(t, e, Work{Dir: t.TempDir(), Jobs: 1})
+	whole, complete, err := run(t, e, Work{Dir: t.TempDir(), Parallel: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, after := range []int{3, 11, 17, 25, 40} {
 		dir := t.TempDir()
 		ctx, stop := context.WithCancel(context.Background())
-		_, err := Run(ctx, e, Work{Dir: dir, Jobs: 1, Observer: &stopAfterEpochs{n: after, stop: stop}})
+		_, err := Run(ctx, e, Work{Dir: dir, Parallel: 1, Observer: &stopAfterEpochs{n: after, stop: stop}})
 		if stopped := (*InterruptedError)(nil); !errors.As(err, &stopped) {
 			t.Fatalf("after %d epochs: %v", after, err)
 		}
-		again, w, err := run(t, e, Work{Dir: dir, Jobs: 1})
+		again, w, err := run(t, e, Work{Dir: dir, Parallel: 1})
 		if err != nil || !maps.Equal(whole, again) {
 			t.Errorf("after %d epochs: %v, other results:\n%v\n%v", after, err, again, whole)
 		}

@@ -103,18 +103,17 @@ func RunShard(ctx context.Context, s Shard, o Work) (Progress, error) {
 	if err := shardPlan.bind(e, groups, o); err != nil {
 		return Progress{}, &PlanError{err}
 	}
-	if o.Library == "" {
-		if o.Library, err = shardPlan.library(o.Dir); err != nil {
-			return Progress{}, &PlanError{err}
-		}
+	if err := shardPlan.startLibrary(o.Dir); err != nil {
+		return Progress{}, &PlanError{err}
 	}
 	have, err := Read(o.Dir)
 	if err != nil {
 		return Progress{}, err
 	}
-	o.Engine, o.Device, o.Auto, o.Shared = shardPlan.Engine, shardPlan.Device, shardPlan.Auto, true
-	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Request),
-		writer: runs.Writer{Library: o.Library, Version: o.Version, Baselines: runs.NewBaselines()},
+	p := &o.Place
+	p.Engine, p.Device, p.Auto, p.Shared = shardPlan.Engine, shardPlan.Device, shardPlan.Auto, true
+	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Place),
+		writer: runs.Writer{Baselines: runs.NewBaselines()},
 		groups: groups, have: have, maxGroup: shardPlan.MaxGroup}
 	defer r.close()
 	return r.run(ctx)

@@ -72,8 +72,8 @@ func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error
 		return nil, err
 	}
 	defer r.close()
-	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: o.Version, Engine: o.Engine,
-		Device: o.Device, Auto: o.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs,
+	shardPlan := &ShardPlan{Experiment: r.plan.SHA256, Name: r.plan.Name, Miplc: runs.CurrentBuild().Miplc,
+		Engine: o.Place.Engine, Device: o.Place.Device, Auto: o.Place.Auto, MaxGroup: r.maxGroup, CPUs: d.CPUs,
 		Warnings: r.plan.warnings()}
 	costs := costsFromResults(cellsOf(r.groups), r.have)
 	groups, total := removeCells(r.groups, r.finished), 0.0

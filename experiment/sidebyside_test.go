@@ -38,12 +38,12 @@ attention: {epochs: [1, 3]}
 // Cells that run together have the results of cells that run one by one, on the reference engine.
 func TestSideBySideEqualsOneByOne(t *testing.T) {
 	e := parse(t, parallelText)
-	alone, _, err := run(t, e, Work{Dir: t.TempDir(), Request: engines.Request{Engine: "gorgonia"}})
+	alone, _, err := run(t, e, Work{Dir: t.TempDir(), Place: engines.Place{Engine: "gorgonia"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, jobs := range []int{0, 3} {
-		together, w, err := run(t, e, Work{Dir: t.TempDir(), Jobs: jobs, Request: engines.Request{Engine: "xla",
+		together, w, err := run(t, e, Work{Dir: t.TempDir(), Parallel: jobs, Place: engines.Place{Engine: "xla",
 			Device: "go"}})
 		if err != nil {
 			t.Fatal(err)
@@ -90,7 +90,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(engines.Request{Engine: "xla", Device: "go"})
+	trainers := engines.NewTrainers(engines.Place{Engine: "xla", Device: "go"})
 	defer trainers.Close()
 	// demipl has 2 values of r, 2 splits and 2 values of lambda; batches has 2 splits; proden has 4
 	// cells; pl-aggd has 2 splits, which are not grouped. A finished cell keeps its index.
@@ -113,7 +113,7 @@ func TestSideBySideFailure(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "learners:", `learners:
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
 	dir := t.TempDir()
-	_, w, err := run(t, e, Work{Dir: dir, Request: engines.Request{Engine: "xla", Device: "go"}})
+	_, w, err := run(t, e, Work{Dir: dir, Place: engines.Place{Engine: "xla", Device: "go"}})
 	var failed *failedError
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
@@ -128,7 +128,7 @@ func TestSideBySideFailure(t *testing.T) {
 // An experiment that is interrupted between groups continues to the same results.
 func TestSideBySideInterrupted(t *testing.T) {
 	e := parse(t, tiny)
-	o := Work{Dir: t.TempDir(), Jobs: 2, Request: engines.Request{Engine: "xla", Device: "go"}}
+	o := Work{Dir: t.TempDir(), Parallel: 2, Place: engines.Place{Engine: "xla", Device: "go"}}
 	whole, _, err := run(t, e, o)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +154,8 @@ func TestSideBySideInterrupted(t *testing.T) {
 // With keep: models, the cells of a group write checked models too.
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
-	o := Work{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "xla", Device: "go"}}
+	enginetest.Library(t)
+	o := Work{Dir: t.TempDir(), Place: engines.Place{Engine: "xla", Device: "go"}}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func (d *ShardPlan) stage(o Work, p *Plan, groups []*group) error {
 			return err
 		}
 	}
-	return d.stageLibrary(o)
+	return d.stageLibrary(o.Dir)
 }
 
 func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
@@ -187,22 +187,21 @@ func stageFeatures(to string, in *sharedDataset) (*stagedFeatures, error) {
 	return &stagedFeatures{set.Source, hash}, err
 }
 
-// stageLibrary copies the onnxruntime library that trains cells or measures accuracies. If there is
-// none, the processes of the shards do not search for another one.
-func (d *ShardPlan) stageLibrary(o Work) error {
+// stageLibrary copies the onnxruntime library that computes features of images and measures accuracies, if there is one.
+func (d *ShardPlan) stageLibrary(dir string) error {
 	if !onnxruntime.Available() {
 		return nil
 	}
-	library, err := onnxruntime.FindLibrary(o.Library)
-	var missing *onnxruntime.NotFoundError
-	switch {
-	case errors.As(err, &missing) && o.Library == "":
+	library, err := onnxruntime.Start("")
+	missing := (*onnxruntime.NotFoundError)(nil)
+	if errors.As(err, &missing) && !missing.Named() {
 		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	path := filepath.Join(LibraryFolder, filepath.Base(library.Path))
-	if err := stageFile(filepath.Join(o.Dir, path), library.Path); err != nil {
+	if err := stageFile(filepath.Join(dir, path), library.Path); err != nil {
 		return err
 	}
 	hash, err := fileio.SHA256(library.Path)
@@ -233,13 +232,18 @@ func stageFile(to, from string) error {
 	return out.Commit()
 }
 
-// library returns the path of the copied onnxruntime library, or "".
-func (d *ShardPlan) library(dir string) (string, error) {
+// startLibrary starts the copied onnxruntime library, if there is one, unless the user has named another one.
+func (d *ShardPlan) startLibrary(dir string) error {
 	if d.Library == nil {
-		return "", nil
+		return nil
 	}
 	path := filepath.Join(dir, filepath.FromSlash(d.Library.File))
-	return path, checkUnchanged(path, d.Library.SHA256)
+	if err := checkUnchanged(path, d.Library.SHA256); err != nil || !onnxruntime.Available() ||
+		onnxruntime.Loaded() != "" {
+		return err
+	}
+	_, err := onnxruntime.Start(path)
+	return err
 }
 
 // load reads the copy of a spec.

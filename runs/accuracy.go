@@ -29,9 +29,9 @@ type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
 
 // predictParts predicts the bags of parts of the split one by one with a model file. It returns their probabilities by
 // part and the name of the engine that ran the file, see open.
-func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, content []byte, library string,
+func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, content []byte,
 	interpreter predictFunc) (found map[string][][]float32, engine string, err error) {
-	predict, engine, closeModel, err := open(ctx, t, content, library, interpreter)
+	predict, engine, closeModel, err := open(ctx, t, content, interpreter)
 	if err != nil {
 		return nil, "", err
 	}
@@ -46,14 +46,13 @@ func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, conten
 }
 
 // open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It
-// skips onnxruntime only if there is no library and library is empty. If no back end is left, open
+// skips onnxruntime only if there is no library and the user named none. If no back end is left, open
 // returns interpreter. engine is the name of the back end, or of the interpreter.
-func open(ctx context.Context, t *train.Trial, content []byte, library string,
-	interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
-	if engine, err = selectEngine(content, library); err != nil || engine == engineInterpreter {
+func open(ctx context.Context, t *train.Trial, content []byte, interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
+	if engine, err = selectEngine(content); err != nil || engine == engineInterpreter {
 		return interpreter, engine, func() {}, err
 	}
-	undo, options := func() {}, []runtime.Option{inBackend(engine, library), runtime.WithMaxInstances(math.MaxInt)}
+	undo, options := func() {}, []runtime.Option{inBackend(engine), runtime.WithMaxInstances(math.MaxInt)}
 	if t.Data.OnDisk() {
 		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags(),
 			runtime.WithThreads(goruntime.GOMAXPROCS(0)))
@@ -71,7 +70,7 @@ func open(ctx context.Context, t *train.Trial, content []byte, library string,
 }
 
 // selectEngine returns the name of the engine for open.
-func selectEngine(content []byte, library string) (engine string, err error) {
+func selectEngine(content []byte) (engine string, err error) {
 	file, err := onnxpb.ReadBytes(content)
 	if err != nil {
 		return "", err
@@ -80,7 +79,7 @@ func selectEngine(content []byte, library string) (engine string, err error) {
 	if err != nil {
 		return "", err
 	}
-	names, err := checkable(meta.Backends, library)
+	names, err := checkable(meta.Backends)
 	for _, name := range []string{contract.BackendORT, contract.BackendONNXGo} {
 		if err == nil && slices.Contains(names, name) {
 			return name, nil

@@ -49,7 +49,7 @@ func ofFile(t *testing.T, dir string, trial *train.Trial, bags []int) float64 {
 // The accuracies of a run are those of its model file, for every engine.
 func TestAccuracyIsThatOfTheFile(t *testing.T) {
 	t.Parallel()
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	for seed := range uint64(40) {
 		spec, err := language.Parse(fmt.Sprintf("random%d.yaml", seed), []byte(modeltest.RandomSpec(seed)))
 		if err != nil {
@@ -61,8 +61,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		}
 		dir := t.TempDir()
 		engine := []string{engines.Native, engines.Gorgonia}[seed%2]
-		r, err := Train(context.Background(), trials, Task{Dir: dir, Version: "test", Request: engines.Request{
-			Library: library, Engine: engine}})
+		r, err := Train(context.Background(), trials, Task{Dir: dir, Place: engines.Place{Engine: engine}})
 		if err != nil {
 			t.Fatalf("random%d: %v", seed, err)
 		}

@@ -36,12 +36,10 @@ var buildSizes = []int{1, 3}
 
 // BuildTask says what Build writes.
 type BuildTask struct {
-	Spec    *language.Spec
-	Dir     string
-	Data    bagfile.Folder
-	Library string // onnxruntime library; empty: search
-	Version string // of miplc, for the metadata
-	Force   bool   // overwrite a run in Dir
+	Spec  *language.Spec
+	Dir   string
+	Data  bagfile.Folder
+	Force bool // overwrite a run in Dir
 	// SampleSteps is the number of training steps whose batches and losses are written. They need the
 	// dataset.
 	SampleSteps int
@@ -116,7 +114,7 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 		return nil, err
 	}
 	state, m := form.state, o.manifest(p, sig)
-	meta := export.Metadata{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
+	meta := export.Metadata{Version: m.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		meta.Temperature = &t
 	}
@@ -127,8 +125,8 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 	var failed error
 	var background workers.Group
 	background.Go(func() {
-		said := contract.Step{Version: o.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
-		step, m.StepCheck, failed = form.write(o.Dir, said, o.Library)
+		said := contract.Step{Version: m.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
+		step, m.StepCheck, failed = form.write(o.Dir, said)
 	})
 	defer func() {
 		if background.Wait(); step != nil {
@@ -138,8 +136,8 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 	draw := bagsLikeTraining(p, state)
 	draw.Sizes = buildSizes
 	addPredictors := func(e *predictors) error { return e.addNative(p, state) }
-	if m.Parity, err = exportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta,
-		o.Library, draw, addPredictors); err != nil {
+	if m.Parity, err = exportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta, draw,
+		addPredictors); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {
@@ -165,7 +163,7 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 // manifest returns the manifest without the results of the checks and the hashes of the files.
 func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifest {
 	m := &Manifest{
-		Name: o.Spec.Name.V, Version: o.Version, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
+		Name: o.Spec.Name.V, Version: CurrentBuild().Miplc, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
 		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
 		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
 	}

@@ -25,13 +25,13 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	lib := enginetest.Library(b)
+	enginetest.Library(b)
 	for b.Loop() {
 		s, err := language.Load("demipl-program", "data.classes=5")
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Build(context.Background(), BuildTask{Spec: s, Dir: b.TempDir(), Library: lib}); err != nil {
+		if _, err := Build(context.Background(), BuildTask{Spec: s, Dir: b.TempDir()}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/engines"
 )
 
 // Version is the version of miplc: that of the release whose tag is v and this text, or of the next release.
@@ -86,8 +85,8 @@ type Environment struct {
 func EnvironmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
 	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
 		MeasuredBy: measuredBy}
-	if engine.Engine == engines.Native && !t.Program.Spec.Fitted() {
-		e.Threads = cmp.Or(engine.Threads, runtime.GOMAXPROCS(0))
+	if !t.Program.Spec.Fitted() {
+		e.Threads = engine.Threads
 	}
 	return e
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
@@ -19,29 +18,15 @@ import (
 
 // CheckOptions define the bags on which engines are compared.
 type CheckOptions struct {
-	Library string // onnxruntime library; empty: search
-	Sizes   []int  // instances of each bag; nil: those of the check after training, or parity.DefaultSizes
-	Seed    uint64
-}
-
-// needLibrary returns an error if onnxruntime, which this program could run, is not on this machine: whoever asks for a
-// comparison expects it there.
-func (o *CheckOptions) needLibrary() error {
-	if !onnxruntime.Available() {
-		return nil
-	}
-	_, err := onnxruntime.Start(o.Library)
-	return err
+	Sizes []int // instances of each bag; nil: those of the check after training, or parity.DefaultSizes
+	Seed  uint64
 }
 
 // CompareFile compares the back ends of a model file with each other.
 func CompareFile(path string, o CheckOptions) (*parity.Agreement, error) {
 	var e predictors
 	defer e.Close()
-	if err := o.needLibrary(); err != nil {
-		return nil, err
-	}
-	meta, err := e.addFile(path, o.Library)
+	meta, err := e.addFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +65,7 @@ func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
 	var files, native predictors
 	defer files.Close()
 	defer native.Close()
-	if err := o.needLibrary(); err != nil {
-		return nil, err
-	}
-	if _, err := files.addFile(ModelPath(dir), o.Library); err != nil {
+	if _, err := files.addFile(ModelPath(dir)); err != nil {
 		return nil, err
 	}
 	if err := native.addNative(program, state); err != nil {
@@ -94,7 +76,7 @@ func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
 	if s, err := ReadSummary(dir); err == nil && s.Parity != nil && o.Sizes == nil {
 		draw.Sizes, draw.Required = s.Parity.BagSizes, s.Parity.Required
 	}
-	images, err := imageEnginesOf(ModelPath(dir), o.Library)
+	images, err := imageEnginesOf(ModelPath(dir))
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(engines.Request{Engine: "gorgonia"})
+	trainers := engines.NewTrainers(engines.Place{Engine: "gorgonia"})
 	defer trainers.Close()
 	trainers.Train(context.Background(), trials, train.Options{}, func(i int, out train.Outcome) {
 		spec := trials[i].Program.Spec

@@ -69,17 +69,17 @@ func (e *predictors) addReference(p *compile.Program, params map[string][]float3
 // addFile adds the back ends that the metadata of a file list and that this program contains. It
 // returns the metadata. A back end that cannot open the file is added too and fails when it
 // predicts, so that the report contains its error and the other back ends.
-func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
+func (e *predictors) addFile(path string) (*contract.Metadata, error) {
 	_, meta, err := contract.Read(path)
 	if err != nil {
 		return nil, err
 	}
-	names, err := checkable(meta.Backends, library)
+	names, err := checkable(meta.Backends)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		model, err := runtime.Open(path, inBackend(name, library), runtime.WithMaxInstances(math.MaxInt))
+		model, err := runtime.Open(path, inBackend(name), runtime.WithMaxInstances(math.MaxInt))
 		if err != nil {
 			e.list = append(e.list, parity.Predictor{Name: name,
 				Predict: func([]float32, []int) ([]float32, []float32, error) { return nil, nil, err }})
@@ -92,8 +92,8 @@ func (e *predictors) addFile(path, library string) (*contract.Metadata, error) {
 
 // hasLibrary reports whether this program can use onnxruntime: it was built with cgo and finds the library. It returns an
 // error if the library is unusable, or if the user named one that does not exist.
-func hasLibrary(library string) (bool, error) {
-	_, err := onnxruntime.Start(library)
+func hasLibrary() (bool, error) {
+	_, err := onnxruntime.Start("")
 	missing := (*onnxruntime.NotFoundError)(nil)
 	if errors.Is(err, onnxruntime.ErrNoCgo) || errors.As(err, &missing) && !missing.Named() {
 		return false, nil
@@ -102,11 +102,11 @@ func hasLibrary(library string) (bool, error) {
 }
 
 // checkable returns the back ends that can run on this machine.
-func checkable(backends []string, library string) ([]string, error) {
+func checkable(backends []string) ([]string, error) {
 	if !slices.Contains(backends, contract.BackendORT) {
 		return backends, nil
 	}
-	has, err := hasLibrary(library)
+	has, err := hasLibrary()
 	return slices.DeleteFunc(slices.Clone(backends), func(name string) bool {
 		return name == contract.BackendORT && !has
 	}), err
@@ -114,8 +114,8 @@ func checkable(backends []string, library string) ([]string, error) {
 
 // canCheck returns an error if the model of a spec could not be checked on this machine, so that
 // users learn it before hours of training. Without onnxruntime, onnx-go checks files, which runs single bags.
-func canCheck(spec *language.Spec, library string) error {
-	has, err := hasLibrary(library)
+func canCheck(spec *language.Spec) error {
+	has, err := hasLibrary()
 	if s := &spec.Export.Signature; err == nil && !has && s.V == export.SignatureBatch {
 		return &SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and "+
 			"it is not on this machine, or this miplc was built with CGO_ENABLED=0", s.V).
@@ -134,11 +134,11 @@ func (e *predictors) names() []string {
 }
 
 // inBackend returns the option that opens a model in a back end.
-func inBackend(name, library string) runtime.Option {
+func inBackend(name string) runtime.Option {
 	if name == contract.BackendONNXGo {
 		return runtime.WithBackend(onnxgo.Backend())
 	}
-	return runtime.WithLibrary(library)
+	return runtime.WithLibrary("")
 }
 
 func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {

@@ -35,7 +35,7 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	trial := trials[0]
-	trainers := engines.NewTrainers(engines.Request{Engine: engines.Gorgonia})
+	trainers := engines.NewTrainers(engines.Place{Engine: engines.Gorgonia})
 	defer trainers.Close()
 	report, err := train.One(context.Background(), trainers, trial, train.Options{})
 	if err != nil {
@@ -60,8 +60,9 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 			t.Errorf("%s: log loss %g, want %g", how, v, logLoss)
 		}
 	}
-	ctx, library := context.Background(), enginetest.Library(t)
-	m, err := NewTrainedModel(ctx, trial, report, library, "test")
+	enginetest.Library(t)
+	ctx := context.Background()
+	m, err := NewTrainedModel(ctx, trial, report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +79,6 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		content, interpreter := writtenFor(t, m, backend)
 		if want != "" {
 			spoil()
-			m.library = ""
 			hold("in "+backend, m.measureFile(ctx, content, interpreter))
 			if m.MeasuredBy != want {
 				t.Errorf("a file for %s is measured with %s", backend, m.MeasuredBy)
@@ -87,11 +87,6 @@ func TestAccuraciesOfTheEngineAreReplaced(t *testing.T) {
 		if backend != contract.BackendORT {
 			continue
 		}
-		m.library = t.TempDir()
-		if m.measureFile(ctx, content, interpreter) == nil {
-			t.Errorf("a named library that does not exist: measured with %s", m.MeasuredBy)
-		}
-		m.library = ""
 		if m.measureFile(ctx, damaged(t, content), interpreter) == nil {
 			t.Errorf("a file that onnxruntime refuses: measured with %s", m.MeasuredBy)
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/engines"
 )
 
 // findingsIn trains a spec on generated bags that spoil has changed, and returns the summary.
@@ -32,7 +31,8 @@ func findingsIn(t *testing.T, name string, set []string, spoil func(*train.Trial
 	if spoil != nil {
 		spoil(trials[0])
 	}
-	o := Task{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Task{Dir: t.TempDir()}
 	r, err := Train(context.Background(), trials, o)
 	if err != nil {
 		t.Fatal(err)

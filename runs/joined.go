@@ -31,8 +31,8 @@ type imageEngines struct {
 	cached  map[[sha256.Size]byte][]float32 // features of images that are known
 }
 
-func newImageEngines(e *encoder.Encoder, library string) (*imageEngines, error) {
-	s, err := e.Open(library)
+func newImageEngines(e *encoder.Encoder) (*imageEngines, error) {
+	s, err := e.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func newImageEngines(e *encoder.Encoder, library string) (*imageEngines, error) 
 }
 
 // imageEnginesOf returns the engines for a model file that contains an encoder, nil for others.
-func imageEnginesOf(path, library string) (*imageEngines, error) {
+func imageEnginesOf(path string) (*imageEngines, error) {
 	model, meta, err := contract.Read(path)
 	if err != nil || meta.Encoder == nil {
 		return nil, err
@@ -49,7 +49,7 @@ func imageEnginesOf(path, library string) (*imageEngines, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newImageEngines(e, library)
+	return newImageEngines(e)
 }
 
 // features returns the features of images: cached ones, or new ones, computed

@@ -37,8 +37,9 @@ func TestFitLearner(t *testing.T) {
 	} {
 		name, kind := c.name, c.kind
 		first, second := t.TempDir(), t.TempDir()
-		request := engines.Request{Library: enginetest.Library(t), Engine: c.engine}
-		o := Task{Dir: first, Version: "test", Request: request}
+		enginetest.Library(t)
+		place := engines.Place{Engine: c.engine}
+		o := Task{Dir: first, Place: place}
 		s, err := one(context.Background(), load(t, name, slices.Concat(few, c.set)...), o)
 		if err != nil {
 			t.Fatal(err)
@@ -85,17 +86,17 @@ func checkFinished(t *testing.T, spec *language.Spec, o Task, s *Summary) {
 	if again, err := one(context.Background(), spec, o); err != nil || again.ModelSHA256 != s.ModelSHA256 {
 		t.Errorf("resumed when finished: %+v, %v", again, err)
 	}
-	if _, err := CompareRun(o.Dir, CheckOptions{Library: o.Library}); !errors.Is(err, ErrNoCheckpoint) {
+	if _, err := CompareRun(o.Dir, CheckOptions{}); !errors.Is(err, ErrNoCheckpoint) {
 		t.Errorf("parity of a learner's folder: %v", err)
 	}
-	if r, err := CompareFile(ModelPath(o.Dir), CheckOptions{Library: o.Library, Sizes: []int{1, 5}}); err != nil || !r.OK {
+	if r, err := CompareFile(ModelPath(o.Dir), CheckOptions{Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
 	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(o.Request)
+	trainers := engines.NewTrainers(o.Place)
 	defer trainers.Close()
 	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
 	if err != nil || *report.Measures.Accuracy("test") != *s.TestAccuracy || len(report.Trajectories) != 6 ||
@@ -123,7 +124,8 @@ func TestInterruptedFitLeavesNothing(t *testing.T) {
 			cancel()
 		}
 		dir := filepath.Join(t.TempDir(), "run")
-		o := Task{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)},
+		enginetest.Library(t)
+		o := Task{Dir: dir,
 			Observer: &stopLearner{stopAt: stopAt{cancel: cancel}, after: after}}
 		var stopped *InterruptedError
 		if _, err := one(ctx, load(t, "pl-aggd-mean", few...), o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
@@ -144,7 +146,8 @@ func TestKilledFitStartsAgain(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, SpecFile), spec.YAML(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	o := Task{Dir: dir, Request: engines.Request{Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Task{Dir: dir}
 	if _, err := one(context.Background(), spec, o); err == nil || !strings.Contains(err.Error(), "unfinished run") {
 		t.Errorf("error %v", err)
 	}
@@ -162,7 +165,8 @@ func TestLearnerRefuses(t *testing.T) {
 	if _, err := Trials([]*language.Spec{&other}, bagfile.Folder{}, nil); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
-	o := Task{Dir: t.TempDir(), Request: engines.Request{Device: "cuda", Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Task{Dir: t.TempDir(), Place: engines.Place{Device: "cuda"}}
 	if _, err := one(context.Background(), spec, o); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "on the CPU") {
 		t.Errorf("a learner on the GPU: %v", err)
@@ -178,8 +182,8 @@ func TestLearnerWithoutTestBags(t *testing.T) {
 	}
 	split := trials[0].Split
 	split.Train, split.Test = append(split.Train, split.Test...), nil
-	r, err := Train(context.Background(), trials, Task{Dir: t.TempDir(), Request: engines.Request{
-		Library: enginetest.Library(t)}})
+	enginetest.Library(t)
+	r, err := Train(context.Background(), trials, Task{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,15 +27,14 @@ const (
 
 // exportChecked writes the model of a program and its parameters to path and returns the
 // differences between the engines on the bags of draw. The engines are the back ends of the file
-// and those that addPredictors adds. library is the path of onnxruntime; empty: search. If one back end disagrees with
-// the others, the file does not list it. If the engines disagree otherwise, exportChecked returns an error and writes
-// the model and the report as FailedModelFile and FailedReportFile instead.
+// and those that addPredictors adds. If one back end disagrees with the others, the file does not list it. If the
+// engines disagree otherwise, exportChecked returns an error and writes the model and the report as FailedModelFile and
+// FailedReportFile instead.
 //
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
 func exportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, library string, draw parity.Comparison, addPredictors func(*predictors) error) (
-	*parity.Agreement, error) {
+	meta export.Metadata, draw parity.Comparison, addPredictors func(*predictors) error) (*parity.Agreement, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 		if model, err = images.Images.Prepend(model); err != nil {
 			return nil, err
 		}
-		if joined, err = newImageEngines(images.Images.Encoder, library); err != nil {
+		if joined, err = newImageEngines(images.Images.Encoder); err != nil {
 			return nil, err
 		}
 		defer joined.session.Close()
@@ -66,7 +65,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 			joined.wrap(&e)
 		}
 		native := e.names()
-		if _, err := e.addFile(aside, library); err != nil {
+		if _, err := e.addFile(aside); err != nil {
 			return err
 		}
 		draw.Rounding = e.rounding

@@ -28,17 +28,13 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 }
 
 // Writer writes the folders of trained runs.
-type Writer struct {
-	Library   string // path of onnxruntime; empty: the one that is found
-	Version   string // of miplc, for the metadata
-	Baselines *Baselines
-}
+type Writer struct{ Baselines *Baselines }
 
 // writeResults writes the checked model, the figures and the summary of a trained run. The
 // accuracies of report and summary are those of the exported model.
 func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
 	engine train.EngineInfo) (*Summary, error) {
-	m, err := NewTrainedModel(ctx, t, report, w.Library, w.Version)
+	m, err := NewTrainedModel(ctx, t, report)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +50,7 @@ func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train
 	if err != nil {
 		return nil, err
 	}
-	s := summarize(t, report, engine, w.Version, m, agreement, plots)
+	s := summarize(t, report, engine, m, agreement, plots)
 	s.Baseline, s.Findings = baseline, found
 	if s.ModelSHA256, err = fileio.SHA256(ModelPath(t.Dir)); err != nil {
 		return nil, err
@@ -89,11 +85,11 @@ func knownLabels(t *train.Trial) map[string]int {
 }
 
 // summarize returns the summary without what is computed from the model file.
-func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, version string, m *TrainedModel,
+func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, m *TrainedModel,
 	agreement *parity.Agreement, plots []string) *Summary {
 	spec := t.Program.Spec
 	s := &Summary{
-		Name: spec.Name.V, Version: version, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device,
+		Name: spec.Name.V, Version: CurrentBuild().Miplc, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device,
 		DeviceName:  engine.DeviceName,
 		Environment: EnvironmentOf(t, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
 		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, SampledAccuracy: r.SampledAccuracy,

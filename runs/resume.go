@@ -12,13 +12,13 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// engineRequest returns the request for engines. A resumed run continues on the engine and device of its checkpoint,
-// because others round differently and would change the result.
+// place returns where to train. A resumed run continues on the engine and device of its checkpoint, because others round
+// differently and would change the result.
 // A run that was begun with another spec or split is an error, before its files are changed.
-func (b *trainCall) engineRequest() (engines.Request, error) {
-	r := b.Request
+func (b *trainCall) place() (engines.Place, error) {
+	p := b.Place
 	if !b.Resume {
-		return r, nil
+		return p, nil
 	}
 	for _, i := range b.left {
 		t := b.trials[i]
@@ -27,41 +27,41 @@ func (b *trainCall) engineRequest() (engines.Request, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return r, err
+			return p, err
 		}
-		if r, err = continueOn(r, t, begun.Identity, t.Dir); err != nil {
-			return r, err
+		if p, err = continueOn(p, t, begun.Identity, t.Dir); err != nil {
+			return p, err
 		}
 		if err := t.CheckBegun(begun.Identity); err != nil {
-			return r, err
+			return p, err
 		}
-		r.Reason = "the run was started with it"
+		p.Reason = "the run was started with it"
 	}
-	return r, nil
+	return p, nil
 }
 
-// continueOn adds the engine and device of a checkpoint to a request. It returns an error if the request, or
+// continueOn returns a place with the engine and device of a checkpoint. It returns an error if the given place, or
 // train.engine of the spec, names others, or if this version does not have the engine.
-func continueOn(r engines.Request, t *train.Trial, begun train.Identity, dir string) (engines.Request, error) {
+func continueOn(p engines.Place, t *train.Trial, begun train.Identity, dir string) (engines.Place, error) {
 	device := cmp.Or(begun.Device, engines.CPU)
 	differs := func(what, asked, was string) error {
 		return fmt.Errorf("the run in %s was started with %s and cannot continue with %s, which would change the results: "+
 			"omit it, or start again with --force",
 			dir, what+" "+was, asked)
 	}
-	asked := r.Device
-	engine := cmp.Or(r.Engine, t.Program.Spec.Train.Engine.V, engines.Auto)
+	asked := p.Device
+	engine := cmp.Or(p.Engine, t.Program.Spec.Train.Engine.V, engines.Auto)
 	switch {
 	case begun.Engine == engines.ORT:
-		return r, fmt.Errorf("the run in %s was started with the engine %s, which this version does not have, and another "+
+		return p, fmt.Errorf("the run in %s was started with the engine %s, which this version does not have, and another "+
 			"engine would change the results: start again with --force, or continue with the version that began it", dir,
 			engines.ORT)
 	case engine != engines.Auto && engine != begun.Engine:
-		return r, differs("engine", engine, begun.Engine)
+		return p, differs("engine", engine, begun.Engine)
 	case asked == engines.CPU && device == engines.Go: // no plugin was available at the start
 	case asked != "" && asked != device:
-		return r, differs("device", asked, device)
+		return p, differs("device", asked, device)
 	}
-	r.Auto, r.Device = begun.Engine, device
-	return r, nil
+	p.Auto, p.Device = begun.Engine, device
+	return p, nil
 }

@@ -56,7 +56,8 @@ func (s *stopAt) Step(p train.Progress) {
 // An interrupted and resumed run produces the same model as an uninterrupted one.
 func TestInterruptedRunResumesToSameBits(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=4", "data.generated.bags=40")
-	o := Task{Version: "test", Request: engines.Request{Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Task{}
 	whole, broken := t.TempDir(), t.TempDir()
 	o.Dir = whole
 	if _, err := one(context.Background(), spec, o); err != nil {
@@ -110,7 +111,8 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	}
 	trial := trials[0]
 	trial.OnlySnapshots, trial.Snapshots = true, []int{2}
-	trainers := engines.NewTrainers(engines.Request{Library: enginetest.Library(t)})
+	enginetest.Library(t)
+	trainers := engines.NewTrainers(engines.Place{})
 	defer trainers.Close()
 	alone, err := train.One(context.Background(), trainers, trial, train.Options{})
 	if err != nil {
@@ -120,7 +122,8 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		alone.Metrics[2].Measures.Accuracy("test") != nil {
 		t.Errorf("attention scores of %d epochs were kept, want those of epochs 2 and 5", len(alone.Attention))
 	}
-	o := Task{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Task{Dir: t.TempDir()}
 	whole, err := one(context.Background(), spec, o)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +133,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.Measures.Accuracy("test"), alone.Loss,
 			*whole.TestAccuracy, whole.Loss)
 	}
-	w := Writer{Library: o.Library, Baselines: NewBaselines()}
+	w := Writer{Baselines: NewBaselines()}
 	kept, err := w.Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone,
 		train.EngineInfo{Device: "cpu"})
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
@@ -144,8 +147,8 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run")
 	ctx, cancel := context.WithCancel(context.Background())
 	spec := load(t, "quickstart")
-	o := Task{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}, Request: engines.Request{
-		Library: enginetest.Library(t)}}
+	enginetest.Library(t)
+	o := Task{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}}
 	var stopped *InterruptedError
 	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
 		t.Fatalf("error %v", err)

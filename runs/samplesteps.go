@@ -54,7 +54,7 @@ const alignment = 8
 
 // writeSampleSteps trains the first steps of a run with engine gorgonia, and writes their inputs and losses.
 func writeSampleSteps(ctx context.Context, o *BuildTask, f *trainStep) (*sampleSteps, error) {
-	list, err := Trials([]*language.Spec{o.Spec}, o.Data, EncodeWith(ctx, o.Library, nil))
+	list, err := Trials([]*language.Spec{o.Spec}, o.Data, EncodeWith(ctx, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -110,7 +110,7 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 // checkSearch returns an error at the setting of the search that does not fit the trial of the spec.
 func checkSearch(t *train.Trial, o *SearchTask) error {
 	spec := t.Program.Spec
-	if err := cmp.Or(canCheck(spec, o.Library), checkTemperature(t)); err != nil {
+	if err := cmp.Or(canCheck(spec), checkTemperature(t)); err != nil {
 		return err
 	}
 	if spec.Fitted() && o.Rules.Halving.V > 1 {
@@ -193,7 +193,7 @@ func (o *SearchTask) claimSearch(f *fileio.Folder) error {
 // budget ended before.
 func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, dir string) (s *search.Search, early bool,
 	err error) {
-	trainers := engines.NewTrainers(o.Request)
+	trainers := engines.NewTrainers(o.Place)
 	defer trainers.Close()
 	inner, err := o.inner(trials[0])
 	if err != nil {

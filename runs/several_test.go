@@ -40,7 +40,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 
 // Several runs of one command give the results and files of single runs with the reference engine.
 func TestSeveralEqualAlone(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	for _, c := range []struct {
 		engine, name string
 		set          []string
@@ -54,7 +54,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 	} {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
 			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
-			o := Task{Dir: t.TempDir(), Request: engines.Request{Library: library, Engine: c.engine,
+			o := Task{Dir: t.TempDir(), Place: engines.Place{Engine: c.engine,
 				Device: device(c.engine)}}
 			got, err := Train(context.Background(), several(t, 2, c.name, set...), o)
 			if err != nil {
@@ -64,8 +64,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failures)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {
-				alone, err := one(context.Background(), trial.Program.Spec, Task{Dir: t.TempDir(), Request: engines.Request{
-					Library: library, Engine: "gorgonia"}})
+				alone, err := one(context.Background(), trial.Program.Spec, Task{Dir: t.TempDir(), Place: engines.Place{Engine: "gorgonia"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -144,7 +143,7 @@ func TestWrongLists(t *testing.T) {
 // After an interruption, with some runs finished and some not started, the same call produces the
 // files of an uninterrupted one, with every engine and with learners.
 func TestSeveralResumeToSameBits(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	for _, c := range []struct {
 		engine, spec string
 		set          []string
@@ -160,7 +159,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 				}
 				return several(t, 3, c.spec, "train.epochs=5", "data.generated.bags=30")
 			}
-			o := Task{Dir: t.TempDir(), Version: "test", Request: engines.Request{Library: library, Engine: c.engine,
+			o := Task{Dir: t.TempDir(), Place: engines.Place{Engine: c.engine,
 				Device: device(c.engine)}}
 			if _, err := Train(context.Background(), list(), o); err != nil {
 				t.Fatal(err)
@@ -201,8 +200,8 @@ func TestSeveralInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
-		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Request: engines.Request{Library: enginetest.Library(t),
-			Engine: engine, Device: device(engine)}}
+		enginetest.Library(t)
+		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Place: engines.Place{Engine: engine, Device: device(engine)}}
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
 			t.Fatal("an interrupted call succeeded")
 		}
@@ -222,7 +221,8 @@ func device(engine string) string {
 
 // If one folder must not be overwritten, no folder is changed, even with --force.
 func TestForceTakesAllOrNone(t *testing.T) {
-	o := Task{Dir: t.TempDir(), Request: engines.Request{Library: enginetest.Library(t), Engine: "gorgonia"}}
+	enginetest.Library(t)
+	o := Task{Dir: t.TempDir(), Place: engines.Place{Engine: "gorgonia"}}
 	trials := func() []*train.Trial {
 		return several(t, 2, "quickstart", "train.epochs=1", "data.generated.bags=10")
 	}

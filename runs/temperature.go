@@ -42,7 +42,7 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 	}
 	parts := []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart,
 		Bags: m.trial.Split.Test}}
-	found, _, err := predictParts(ctx, m.trial, parts, content, m.library, interpreter)
+	found, _, err := predictParts(ctx, m.trial, parts, content, interpreter)
 	if err != nil {
 		return err
 	}

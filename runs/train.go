@@ -21,12 +21,11 @@ import (
 
 // Task says how and where to train.
 type Task struct {
-	engines.Request                // an empty Engine is train.engine of the spec
-	Dir             string         // folder of a run without a name; runs with names have subfolders
-	Data            bagfile.Folder // where data files are searched in addition to the working directory
-	Version         string         // of miplc, for the metadata
-	Resume          bool           // continue unfinished runs
-	Force           bool           // overwrite runs
+	Place  engines.Place
+	Dir    string         // folder of a run without a name; runs with names have subfolders
+	Data   bagfile.Folder // where data files are searched in addition to the working directory
+	Resume bool           // continue unfinished runs
+	Force  bool           // overwrite runs
 	// Observer follows the training; may be nil.
 	Observer train.Observer
 }
@@ -66,7 +65,7 @@ func (e *InterruptedError) Error() string {
 // With several trials, errors are in Results.Failed unless all trials fail.
 func Train(ctx context.Context, trials []*train.Trial, o Task) (*Results, error) {
 	for _, t := range trials {
-		if err := cmp.Or(canCheck(t.Program.Spec, o.Library), checkTemperature(t)); err != nil {
+		if err := cmp.Or(canCheck(t.Program.Spec), checkTemperature(t)); err != nil {
 			return nil, err
 		}
 	}
@@ -74,7 +73,7 @@ func Train(ctx context.Context, trials []*train.Trial, o Task) (*Results, error)
 		return nil, err
 	}
 	b := &trainCall{Task: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)),
-		errs: make([]error, len(trials)), writer: Writer{o.Library, o.Version, NewBaselines()}}
+		errs: make([]error, len(trials)), writer: Writer{NewBaselines()}}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)
 		t.Log = filepath.Join(t.Dir, train.MetricsFile)
@@ -130,11 +129,11 @@ func (b *trainCall) findFinished() error {
 
 // train trains the unfinished trials.
 func (b *trainCall) train(ctx context.Context) error {
-	request, err := b.engineRequest()
+	place, err := b.place()
 	if err != nil {
 		return err
 	}
-	b.trainers = engines.NewTrainers(request)
+	b.trainers = engines.NewTrainers(place)
 	defer b.trainers.Close()
 	all := make([]*language.Spec, len(b.trials))
 	for i, t := range b.trials {
@@ -149,7 +148,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		specs[n] = withEngine(list[n].Program.Spec, engine)
 		all[i] = specs[n]
-		if err := engines.CheckFittedDevice(list[n].Program.Spec, b.Device); err != nil {
+		if err := engines.CheckFittedDevice(list[n].Program.Spec, b.Place.Device); err != nil {
 			return &SpecError{Err: err}
 		}
 	}

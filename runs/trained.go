@@ -30,17 +30,15 @@ type TrainedModel struct {
 	MeasuredBy string
 	trial      *train.Trial
 	report     *train.Report
-	library    string
 	metadata   export.Metadata
 }
 
 // NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
-// has export.temperature. version is the version of miplc, for the metadata.
-func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report, library,
-	version string) (*TrainedModel, error) {
-	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report, library: library}
+// has export.temperature.
+func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report) (*TrainedModel, error) {
+	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report}
 	var err error
-	if m.metadata, err = metadata(t, report.Engine, version); err != nil {
+	if m.metadata, err = metadata(t, report.Engine); err != nil {
 		return nil, err
 	}
 	return m, m.setTemperature(ctx)
@@ -57,7 +55,7 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreeme
 	if joins(m.trial) {
 		images = m.trial
 	}
-	agreement, err := exportChecked(path, images, m.Program, m.Params, m.metadata, m.library, draw, m.addPredictors)
+	agreement, err := exportChecked(path, images, m.Program, m.Params, m.metadata, draw, m.addPredictors)
 	if err != nil && m.report.Diverged != nil {
 		err = fmt.Errorf("%w\n%s", err, m.report.Diverged)
 	}
@@ -86,7 +84,7 @@ func (m *TrainedModel) Measure(ctx context.Context) error {
 
 // measureFile replaces the accuracies and measures of the report by those of a model file.
 func (m *TrainedModel) measureFile(ctx context.Context, content []byte, interpreter predictFunc) error {
-	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, m.library, interpreter)
+	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, interpreter)
 	if err != nil {
 		return err
 	}
@@ -193,7 +191,7 @@ func columnsInData(t *train.Trial) *contract.Columns {
 }
 
 // metadata returns the metadata of a model that was trained by an engine.
-func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
+func metadata(t *train.Trial, engine string) (export.Metadata, error) {
 	split, err := json.Marshal(summarizeSplit(t))
 	spec := t.Program.Spec
 	generator := imagebags.RecipeOf(t.Data)
@@ -201,7 +199,7 @@ func metadata(t *train.Trial, engine, version string) (export.Metadata, error) {
 		generator = ""
 	}
 	return export.Metadata{
-		Version: version, Classes: t.Data.AllClassNames(), Columns: columnsInData(t), SpecSHA256: spec.Identity(),
+		Version: CurrentBuild().Miplc, Classes: t.Data.AllClassNames(), Columns: columnsInData(t), SpecSHA256: spec.Identity(),
 		DataSHA256: t.Data.Hash(),
 		Seed:       uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
 	}, err

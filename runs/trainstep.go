@@ -67,8 +67,7 @@ func newTrainStep(p *compile.Program, folder bagfile.Folder) (*trainStep, error)
 
 // write writes the training step to a temporary file and compares one step in onnxruntime with the
 // interpreter. The caller must commit or discard the file.
-func (f *trainStep) write(dir string, said contract.Step, library string) (file *fileio.File, check *StepCheck,
-	err error) {
+func (f *trainStep) write(dir string, said contract.Step) (file *fileio.File, check *StepCheck, err error) {
 	said.Initial.File = InitialFile
 	model, described, err := export.TrainStep(f.program, f.step, f.initial, said)
 	if err != nil {
@@ -76,7 +75,7 @@ func (f *trainStep) write(dir string, said contract.Step, library string) (file 
 	}
 	f.described = described
 	file, err = export.CheckedStep(filepath.Join(dir, TrainStepFile), model, func(aside string) (err error) {
-		check, err = f.check(aside, library)
+		check, err = f.check(aside)
 		return err
 	})
 	return file, check, err
@@ -89,10 +88,10 @@ func (f *trainStep) writeInitial(dir string) error {
 
 // check compares one step on seeded random bags. Close to a kink, where a gradient jumps, float32 and
 // float64 may differ, so a second draw decides if the first one disagrees.
-func (f *trainStep) check(path, library string) (*StepCheck, error) {
+func (f *trainStep) check(path string) (*StepCheck, error) {
 	for draw := range uint64(2) {
 		b, s := f.draw(draw)
-		diff, where, err := f.difference(s, b, path, library)
+		diff, where, err := f.difference(s, b, path)
 		switch {
 		case err != nil:
 			return nil, err
@@ -181,8 +180,8 @@ func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 }
 
 // difference runs the file and the interpreter and returns the largest difference.
-func (f *trainStep) difference(state *train.State, batch *train.Batch, path, library string) (diff float64,
-	where string, err error) {
+func (f *trainStep) difference(state *train.State, batch *train.Batch, path string) (diff float64, where string,
+	err error) {
 	in := f.batch(batch)
 	vectors, _, err := state.Flat(f.program)
 	if err != nil {
@@ -197,7 +196,7 @@ func (f *trainStep) difference(state *train.State, batch *train.Batch, path, lib
 	background.Go(func() {
 		var content []byte
 		if content, failed = fileio.Read(path); failed == nil {
-			got, failed = onnxruntime.Run(content, library, in)
+			got, failed = onnxruntime.Run(content, in)
 		}
 	})
 	want, err := oracleStep(f.program, state, batch)

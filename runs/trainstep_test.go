@@ -33,10 +33,10 @@ func form(t *testing.T, p *compile.Program) *trainStep {
 }
 
 // placedStep writes the training step of a program to a folder.
-func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*contract.Step, *StepCheck) {
+func placedStep(t *testing.T, dir string, p *compile.Program) (*contract.Step, *StepCheck) {
 	t.Helper()
 	f := form(t, p)
-	file, check, err := f.write(dir, contract.Step{Version: "test"}, library)
+	file, check, err := f.write(dir, contract.Step{Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func placedStep(t *testing.T, dir string, p *compile.Program, library string) (*
 // The training step of every shipped spec agrees with the oracle, and its
 // initial parameters are those that a run starts from.
 func TestTrainStepOfShippedSpecs(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	for _, name := range specs.Models() {
 		spec := load(t, name)
 		if spec.Learner != nil {
@@ -65,7 +65,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			described, check := placedStep(t, dir, p, library)
+			described, check := placedStep(t, dir, p)
 			for _, v := range slices.Concat(described.Inputs, described.Outputs) {
 				if v.Meaning == "" {
 					t.Errorf("%s has no description", v.Name)
@@ -84,7 +84,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 
 // The velocity of rmsprop is a gradient divided by a root of a mean square, without the learning rate.
 func TestTrainStepOfRMSpropWithMomentum(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	for _, name := range []string{"quickstart", "abmil", "transmil", "proden-mean-mlp", "proden-maxmin-mlp"} {
 		t.Run(name, func(t *testing.T) {
 			spec := load(t, name, "train.optimizer=rmsprop", "train.momentum=0.5")
@@ -92,7 +92,7 @@ func TestTrainStepOfRMSpropWithMomentum(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, check := placedStep(t, t.TempDir(), p, library)
+			_, check := placedStep(t, t.TempDir(), p)
 			t.Logf("difference %g", check.MaxAbsDiff)
 		})
 	}
@@ -100,7 +100,7 @@ func TestTrainStepOfRMSpropWithMomentum(t *testing.T) {
 
 // A step that computes something else is rejected.
 func TestWrongTrainStepIsFound(t *testing.T) {
-	library := enginetest.Library(t)
+	enginetest.Library(t)
 	spec := load(t, "quickstart")
 	p, err := compile.Compile(spec, compile.Signature{Instance: []int{20}, Classes: 5})
 	if err != nil {
@@ -113,8 +113,8 @@ func TestWrongTrainStepIsFound(t *testing.T) {
 	}
 	dir := t.TempDir()
 	f := form(t, p)
-	f.described, _ = placedStep(t, dir, q, library)
-	_, err = f.check(filepath.Join(dir, TrainStepFile), library)
+	f.described, _ = placedStep(t, dir, q)
+	_, err = f.check(filepath.Join(dir, TrainStepFile))
 	if err == nil || !strings.Contains(err.Error(), "away from the interpreter in new_") {
 		t.Errorf("the step of another weight decay passed: %v", err)
 	}
@@ -126,7 +126,8 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	const steps = 4
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
 	dir := t.TempDir()
-	m, err := Build(context.Background(), BuildTask{Spec: spec, Dir: dir, Library: enginetest.Library(t), SampleSteps: steps})
+	enginetest.Library(t)
+	m, err := Build(context.Background(), BuildTask{Spec: spec, Dir: dir, SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +136,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(engines.Request{})
+	trainers := engines.NewTrainers(engines.Place{})
 	defer trainers.Close()
 	if _, err := train.One(context.Background(), trainers, sampled[0], train.Options{Observer: seen}); err != nil {
 		t.Fatal(err)

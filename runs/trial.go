@@ -148,10 +148,10 @@ func valuesOr(list schema.Floats, otherwise float64) []float64 {
 // Encode computes the features of images.
 type Encode func(images *encoder.Images) (*Bags, error)
 
-// EncodeWith returns an Encode that ends with ctx. library and progress are those of encoder.Encode.
-func EncodeWith(ctx context.Context, library string, progress func(done, total int)) Encode {
+// EncodeWith returns an Encode that ends with ctx. progress is that of encoder.Encode.
+func EncodeWith(ctx context.Context, progress func(done, total int)) Encode {
 	return func(images *encoder.Images) (*Bags, error) {
-		set, err := images.Encode(ctx, images.Set, library, progress)
+		set, err := images.Encode(ctx, images.Set, progress)
 		return &Bags{set, images}, err
 	}
 }

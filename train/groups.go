@@ -48,9 +48,9 @@ type GroupTrainer struct {
 	// MinGroup is the minimum number of trials for which a separate group on another core is
 	// faster.
 	MinGroup int
-	// MaxTrials returns the maximum number of trials like one in a group, if parallel groups
+	// MaxGroup returns the maximum number of trials like one in a group, if parallel groups
 	// train at a time. nil: each trial trains alone.
-	MaxTrials func(like *Trial, parallel int) int
+	MaxGroup func(like *Trial, parallel int) int
 	// Open opens the executor of a group.
 	Open func(runs []*Run, note func(string)) (Executor, error)
 	// Explain adds advice to the error of a trial that failed in a group of one; may be nil.
@@ -60,10 +60,10 @@ type GroupTrainer struct {
 // Train implements Trainer.
 func (g *GroupTrainer) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
 	parallel := max(1, g.Parallel)
-	if o.MaxParallel > 0 {
-		parallel = min(parallel, o.MaxParallel)
+	if o.Parallel > 0 {
+		parallel = min(parallel, o.Parallel)
 	}
-	groups := g.gather(trials, o.MaxParallel, parallel)
+	groups := g.gather(trials, o.Parallel, parallel)
 	workers.Each(len(groups), parallel, func(n int) {
 		if group := startOver(ctx, trials, groups[n], o, done); len(group) > 0 {
 			g.train(ctx, trials, group, o, done)
@@ -86,10 +86,10 @@ func startOver(ctx context.Context, trials []*Trial, group []int, o Options, don
 }
 
 // gather returns the indices of the trials of each group. Trials of a group share program and
-// bags. Groups with the same program and bags have nearly equal sizes. At most maxParallel trials
+// bags. Groups with the same program and bags have nearly equal sizes. At most maxTrials trials
 // train at a time; 0: no limit.
-func (g *GroupTrainer) gather(trials []*Trial, maxParallel, parallel int) (list [][]int) {
-	if g.MaxTrials == nil {
+func (g *GroupTrainer) gather(trials []*Trial, maxTrials, parallel int) (list [][]int) {
+	if g.MaxGroup == nil {
 		for i := range trials {
 			list = append(list, []int{i})
 		}
@@ -110,7 +110,7 @@ func (g *GroupTrainer) gather(trials []*Trial, maxParallel, parallel int) (list 
 	}
 	for _, key := range keys {
 		all := sharing[key]
-		for parts := g.groupCount(trials[all[0]], len(all), maxParallel, parallel); parts > 0; parts-- {
+		for parts := g.groupCount(trials[all[0]], len(all), maxTrials, parallel); parts > 0; parts-- {
 			size := (len(all) + parts - 1) / parts
 			list, all = append(list, all[:size]), all[size:]
 		}
@@ -120,11 +120,11 @@ func (g *GroupTrainer) gather(trials []*Trial, maxParallel, parallel int) (list 
 
 // groupCount returns the number of groups for n trials like one: as few as possible, rounded up to a
 // multiple of the groups that train at a time.
-func (g *GroupTrainer) groupCount(like *Trial, n, maxParallel, parallel int) int {
-	if maxParallel == 0 {
-		maxParallel = MaxGroup * parallel
+func (g *GroupTrainer) groupCount(like *Trial, n, maxTrials, parallel int) int {
+	if maxTrials == 0 {
+		maxTrials = MaxGroup * parallel
 	}
-	size := min(max(1, maxParallel/parallel), max(1, g.MaxTrials(like, parallel)))
+	size := min(max(1, maxTrials/parallel), max(1, g.MaxGroup(like, parallel)))
 	parts := (n + size - 1) / size
 	even := (parts + parallel - 1) / parallel * parallel
 	return max(parts, min(even, n/max(1, g.MinGroup)))

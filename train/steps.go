@@ -23,8 +23,8 @@ type StepTrainer struct {
 // Train implements Trainer. It trains one trial per core at a time, but only one if they have images, because a step on
 // images uses all cores, or if their bags stay on disk, because a bag may fill a large part of the memory.
 func (s *StepTrainer) Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome)) {
-	parallel := cmp.Or(o.MaxParallel, runtime.GOMAXPROCS(0))
-	if o.MaxParallel == 0 && slices.ContainsFunc(trials, func(t *Trial) bool { return t.Program.HasImages() }) {
+	parallel := cmp.Or(o.Parallel, runtime.GOMAXPROCS(0))
+	if o.Parallel == 0 && slices.ContainsFunc(trials, func(t *Trial) bool { return t.Program.HasImages() }) {
 		parallel = 1
 	}
 	if slices.ContainsFunc(trials, func(t *Trial) bool { return t.Data.OnDisk() }) {

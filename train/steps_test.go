@@ -42,7 +42,7 @@ func TestSeveralTrials(t *testing.T) {
 	}}
 	for _, atATime := range []int{0, 1, 3} {
 		watch, seen := &spy{}, make([]train.Outcome, len(list))
-		o := train.Options{MaxParallel: atATime, Observer: train.MergeObservers(watch, list)}
+		o := train.Options{Parallel: atATime, Observer: train.MergeObservers(watch, list)}
 		by.Train(context.Background(), list, o, func(i int, out train.Outcome) { seen[i] = out })
 		for i, want := range map[int]string{1: "out of memory", 2: "this is a bug in miplc: a slip"} {
 			if seen[i].Err == nil || !strings.Contains(seen[i].Err.Error(), want) {
@@ -72,7 +72,7 @@ func TestSeveralTrialsStopped(t *testing.T) {
 	watch := &spy{epoch: func(train.Metrics) { cancel() }}
 	by := &train.StepTrainer{New: a.NewEngine}
 	outcomes := 0
-	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{MaxParallel: 1, Observer: watch},
+	by.Train(ctx, []*train.Trial{&a.Trial, &b.Trial}, train.Options{Parallel: 1, Observer: watch},
 		func(_ int, out train.Outcome) {
 			outcomes++
 			if !errors.Is(out.Err, context.Canceled) {

@@ -116,7 +116,7 @@ type EngineInfo struct {
 	Engine     string // name
 	Device     string // cpu or cuda; part of the identity of checkpoints, because devices round differently
 	DeviceName string // description of the device of the engine xla; empty for others
-	Threads    int    // requested threads of the engine native; 0: all cores
+	Threads    int    // of an operation of the engine native; 0 for others
 	Reason     string // why this engine was chosen; may be empty
 	// Coupled reports that results depend on the number of trials in the group, by rounding.
 	// A training that resumes in a group of another size warns.
@@ -128,8 +128,8 @@ type Options struct {
 	// Resume continues from the checkpoints of the trials, if they have any. Otherwise they are
 	// deleted.
 	Resume bool
-	// MaxParallel is the maximum number of trials that train at a time; 0: the trainer decides.
-	MaxParallel int
+	// Parallel is the maximum number of trials that train at a time; 0: the trainer decides.
+	Parallel int
 	// Observer receives events; may be nil. Trials that train at the same time call it
 	// concurrently, see MergeObservers.
 	Observer Observer

@@ -67,8 +67,7 @@ func (r *request) trial(epochs, seed int) (*train.Trial, error) {
 }
 
 func (r *request) trainer() *engines.Trainers {
-	return engines.NewTrainers(engines.Request{Engine: r.engine, Device: engines.CPU, Library: r.library,
-		Threads: r.threads})
+	return engines.NewTrainers(engines.Place{Engine: r.engine, Device: engines.CPU, Threads: r.threads})
 }
 
 // trainRuns trains runs with different seeds at the same time, one on each thread. A time is that of all their steps,

@@ -39,7 +39,7 @@ func ulp(r request) (any, error) {
 	first := changed.Init[slices.Min(slices.Collect(maps.Keys(changed.Init)))]
 	first[0] = math.Nextafter32(first[0], math.MaxFloat32)
 
-	trainers := engines.NewTrainers(engines.Request{Engine: r.engine, Threads: r.threads})
+	trainers := engines.NewTrainers(engines.Place{Engine: r.engine, Threads: r.threads})
 	defer trainers.Close()
 	out := make([]train.Outcome, 2)
 	trainers.Train(context.Background(), []*train.Trial{plain, &changed}, train.Options{}, func(i int, o train.Outcome) {

@@ -39,8 +39,8 @@ const (
 )
 
 // openCache returns the cache of an encoder.
-func openCache(e *contract.Encoder, library string) (*cache, error) {
-	lib, err := onnxruntime.Start(library)
+func openCache(e *contract.Encoder) (*cache, error) {
+	lib, err := onnxruntime.Start("")
 	if err != nil {
 		return nil, err
 	}

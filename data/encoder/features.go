@@ -54,10 +54,10 @@ func sourced(images *data.Dataset, e *contract.Encoder) *data.Dataset {
 
 // Encode returns the features of a dataset of images, which OpenImages opened. Images
 // whose features are in the cache are not computed again. The features do not depend on the order of
-// the images or the number of processors. library is the path of the onnxruntime library; empty: search. progress, if
-// not nil, is called with the number of finished images of those that are not in the cache. Calls are not concurrent.
-func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, library string,
-	progress func(done, total int)) (*data.Dataset, error) {
+// the images or the number of processors. progress, if not nil, is called with the number of finished images of those
+// that are not in the cache. Calls are not concurrent.
+func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, progress func(done, total int)) (*data.Dataset,
+	error) {
 	d := *images
 	d.Shape, d.Store = []int{e.Meta.Features}, nil
 	values := float64(d.Offsets[d.Bags()]) * float64(e.Meta.Features)
@@ -65,7 +65,7 @@ func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, library stri
 		return nil, err
 	}
 	d.Instances = make([]float32, int(values))
-	cache, err := openCache(&e.Meta, library)
+	cache, err := openCache(&e.Meta)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, library stri
 		return nil, err
 	}
 	if len(j.left) > 0 {
-		err = j.run(ctx, e, library)
+		err = j.run(ctx, e)
 	}
 	return &d, err
 }
@@ -129,8 +129,8 @@ func (j *job) set(key sum, features []float32) {
 // run computes the features of images that are not in the cache. Each image is a separate run,
 // so that its features have the same bits in every dataset. The processors and the available memory
 // bound the number of parallel runs.
-func (j *job) run(ctx context.Context, e *Encoder, library string) error {
-	s, err := e.Open(library)
+func (j *job) run(ctx context.Context, e *Encoder) error {
+	s, err := e.Open()
 	if err != nil {
 		return err
 	}

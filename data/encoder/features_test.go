@@ -24,7 +24,8 @@ import (
 // Features in the cache belong to one size of images, although the graph of the encoder is the same
 // for all sizes.
 func TestCacheOfSizes(t *testing.T) {
-	library, dir := enginetest.Library(t), t.TempDir()
+	enginetest.Library(t)
+	dir := t.TempDir()
 	t.Setenv(native.EnvCache, filepath.Join(t.TempDir(), "cache[1]"))
 	content, err := onnxpb.Marshal(enginetest.EncoderModel(3))
 	if err != nil {
@@ -48,15 +49,15 @@ func TestCacheOfSizes(t *testing.T) {
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := e.Encode(ended, images, library, nil); (i < 2) != errors.Is(err,
+		if _, err := e.Encode(ended, images, nil); (i < 2) != errors.Is(err,
 			context.Canceled) {
 			t.Errorf("size %d, interrupted before its features are in the cache or after: %v", size, err)
 		}
-		got, err := e.Encode(t.Context(), images, library, nil)
+		got, err := e.Encode(t.Context(), images, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := e.Open(library)
+		s, err := e.Open()
 		if err != nil {
 			t.Fatal(err)
 		}

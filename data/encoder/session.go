@@ -19,14 +19,14 @@ type Session struct {
 	graph   *onnxruntime.Graph
 }
 
-// Open opens the encoder in the onnxruntime library at a path; empty: search. It tries two images,
-// to see that the features of one do not depend on the other.
-func (e *Encoder) Open(library string) (*Session, error) {
+// Open opens the encoder in onnxruntime. It tries two images, to see that the features of one do not depend on the
+// other.
+func (e *Encoder) Open() (*Session, error) {
 	content, err := onnxpb.Marshal(e.model())
 	if err != nil {
 		return nil, err
 	}
-	graph, err := onnxruntime.OpenGraph(content, library)
+	graph, err := onnxruntime.OpenGraph(content)
 	if err != nil {
 		return nil, fmt.Errorf("the encoder: %w", err)
 	}

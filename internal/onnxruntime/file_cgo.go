@@ -23,8 +23,8 @@ type Graph struct {
 
 // OpenGraph opens the content of an ONNX file on one thread. Its inputs and outputs must be float32
 // or int64.
-func OpenGraph(content []byte, library string) (*Graph, error) {
-	if _, err := Start(library); err != nil {
+func OpenGraph(content []byte) (*Graph, error) {
+	if _, err := Start(""); err != nil {
 		return nil, err
 	}
 	model, err := onnxpb.ReadBytes(content)

@@ -36,7 +36,7 @@ func identity(t *testing.T) []byte {
 
 // A tensor that does not have the numbers of its shape is an error that names the input.
 func TestRunReportsWrongTensors(t *testing.T) {
-	g, err := OpenGraph(identity(t), "")
+	g, err := OpenGraph(identity(t))
 	if err != nil {
 		t.Fatal(err)
 	}

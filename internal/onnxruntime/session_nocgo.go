@@ -19,7 +19,7 @@ func CheckProvider(_, _ string) error { return ErrNoCgo }
 type Graph struct{}
 
 // OpenGraph always fails.
-func OpenGraph([]byte, string) (*Graph, error) { return nil, ErrNoCgo }
+func OpenGraph([]byte) (*Graph, error) { return nil, ErrNoCgo }
 
 // Run always fails.
 func (*Graph) Run(map[string]Tensor) (map[string]Tensor, error) { return nil, ErrNoCgo }

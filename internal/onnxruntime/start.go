@@ -27,8 +27,9 @@ var env struct {
 }
 
 // Start finds the library (path "" searches, see FindLibrary) and loads it into the process. Later
-// calls return the loaded library. A call with the path of a library with other contents fails,
-// because only one can be loaded; a copy of the loaded library is accepted.
+// calls return the loaded library, so a command that got a path starts that library first, and other code
+// starts "". A call with the path of a library with other contents fails, because only one can be loaded; a
+// copy of the loaded library is accepted.
 // If the program around miplc has already started onnxruntime, that library is used.
 func Start(path string) (Library, error) {
 	env.Lock()
@@ -140,8 +141,8 @@ type Tensor struct {
 }
 
 // Run runs the content of an ONNX file once, see OpenGraph.
-func Run(content []byte, library string, in map[string]Tensor) (map[string]Tensor, error) {
-	g, err := OpenGraph(content, library)
+func Run(content []byte, in map[string]Tensor) (map[string]Tensor, error) {
+	g, err := OpenGraph(content)
 	if err != nil {
 		return nil, err
 	}

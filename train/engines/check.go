@@ -139,7 +139,7 @@ func TryXLA(ctx context.Context, b *xla.Backend) (preparing, step time.Duration,
 	if err != nil {
 		return 0, 0, err
 	}
-	cpu, err := Request{}.native("")
+	cpu, err := Place{}.native("")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -44,7 +44,7 @@ const (
 	Go   = "go"   // of the engine xla, only in tests: see pjrt.Executor
 )
 
-// Devices lists the values of Request.Device.
+// Devices lists the values of Place.Device.
 func Devices() []string {
 	list := []string{CPU, CUDA}
 	if pjrt.Executor != nil {
@@ -65,18 +65,18 @@ func CheckDevice(name string) error {
 // maxThreads is the maximum number of threads of an operation.
 const maxThreads = 1024
 
-// Request has the settings of the user.
-type Request struct {
-	Engine  string // a name; empty: auto
-	Auto    string // engine for auto; empty: see docs/engine-reference.md
+// Place says where to train. The zero value trains each spec on the engine that it names, on its default device.
+type Place struct {
+	Engine  string // a name; empty: train.engine of each spec, auto without a spec
 	Device  string // one of Devices; empty: the default of the engine
-	Library string // onnxruntime library that checks models; empty: search, see onnxruntime.Find
 	Threads int    // threads per operation of the engine native; 0: all cores
 	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
 	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
-	Images  bool   // an instance is an image, on which the default device depends; set from the spec
-	// Shared reports that other processes use the other cores: the engine native then uses one,
-	// unless Threads is set.
+
+	// Auto is the engine for auto, which an earlier start or another machine has chosen; empty: see
+	// docs/engine-reference.md.
+	Auto string
+	// Shared reports that other trainings use the other cores: the engine native then uses one, unless Threads is set.
 	Shared bool
 	// Reason replaces the reason of the choice unless it is empty.
 	Reason string
@@ -97,44 +97,44 @@ func (c *Choice) Close() {
 	}
 }
 
-// Choose returns the engine and the device for a request. Auto means XLA for images if a GPU opens, else
-// Native. On feature vectors a GPU is faster only than few cores
+// Choose returns the engine and the device of a place for instances that are feature vectors, or images. Auto means XLA
+// for images if a GPU opens, else Native. On feature vectors a GPU is faster only than few cores
 // (bench/results/2026-11-27-times.md), and may lack the memory for the bags. If an engine or device that was
 // requested by name is missing, the error says what to install.
-func Choose(r Request) (*Choice, error) {
-	return choose(r, here)
+func Choose(p Place, images bool) (*Choice, error) {
+	return choose(p, images, here)
 }
 
-func (r *Request) info(engine, device, reason string) train.EngineInfo {
-	return train.EngineInfo{Engine: engine, Device: device, Reason: cmp.Or(r.Reason, reason)}
+func (p *Place) info(engine, device, reason string) train.EngineInfo {
+	return train.EngineInfo{Engine: engine, Device: device, Reason: cmp.Or(p.Reason, reason)}
 }
 
-func choose(r Request, m machine) (*Choice, error) {
-	if r.Engine == language.NoEngine {
+func choose(p Place, images bool, m machine) (*Choice, error) {
+	if p.Engine == language.NoEngine {
 		return &Choice{}, nil
 	}
-	if err := r.check(); err != nil {
+	if err := p.check(); err != nil {
 		return nil, err
 	}
-	switch r.Engine {
+	switch p.Engine {
 	case Native:
-		return r.native("requested")
+		return p.native("requested")
 	case Gorgonia:
-		return r.pureGo("requested"), nil
+		return p.pureGo("requested"), nil
 	case XLA:
-		return r.xla(m)
+		return p.xla(m)
 	}
-	return r.auto(m)
+	return p.auto(images, m)
 }
 
 // named returns the requested engine. spec is train.engine of a spec.
-func (r *Request) named(spec string) string {
+func (p *Place) named(spec string) string {
 	if spec == language.NoEngine {
 		return spec
 	}
-	name := cmp.Or(r.Engine, spec, Auto)
+	name := cmp.Or(p.Engine, spec, Auto)
 	if name == Auto {
-		name = cmp.Or(r.Auto, Auto)
+		name = cmp.Or(p.Auto, Auto)
 	}
 	if name == ORT {
 		return Native
@@ -143,51 +143,51 @@ func (r *Request) named(spec string) string {
 }
 
 // check returns an error for unknown names and conflicting settings.
-func (r *Request) check() error {
-	r.Engine = r.named("")
-	if err := diag.CheckWord("the engine", r.Engine, Names()); err != nil {
+func (p *Place) check() error {
+	p.Engine = p.named("")
+	if err := diag.CheckWord("the engine", p.Engine, Names()); err != nil {
 		return err
 	}
-	if r.Device != "" {
-		if err := CheckDevice(r.Device); err != nil {
+	if p.Device != "" {
+		if err := CheckDevice(p.Device); err != nil {
 			return err
 		}
 	}
 	switch {
-	case r.Threads < 0:
-		return fmt.Errorf("%d threads: use a positive number, or 0 for all cores", r.Threads)
-	case r.Threads > maxThreads:
-		return fmt.Errorf("%d threads: the maximum is %d; more make training slower on any machine", r.Threads, maxThreads)
-	case (r.Engine == Gorgonia || r.Engine == XLA) && r.Threads > 0:
-		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", Native, r.Engine)
-	case r.Device == Go && r.Engine != XLA:
-		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", Go, XLA, r.Engine)
-	case (r.Engine == Native || r.Engine == Gorgonia) && r.Device == CUDA:
-		return fmt.Errorf("the engine %s does not train on the device %s: use the engine %s", r.Engine, CUDA, XLA)
+	case p.Threads < 0:
+		return fmt.Errorf("%d threads: use a positive number, or 0 for all cores", p.Threads)
+	case p.Threads > maxThreads:
+		return fmt.Errorf("%d threads: the maximum is %d; more make training slower on any machine", p.Threads, maxThreads)
+	case (p.Engine == Gorgonia || p.Engine == XLA) && p.Threads > 0:
+		return fmt.Errorf("the number of threads belongs to the engine %s, not to %s", Native, p.Engine)
+	case p.Device == Go && p.Engine != XLA:
+		return fmt.Errorf("the device %s belongs to the engine %s, not to %s", Go, XLA, p.Engine)
+	case (p.Engine == Native || p.Engine == Gorgonia) && p.Device == CUDA:
+		return fmt.Errorf("the engine %s does not train on the device %s: use the engine %s", p.Engine, CUDA, XLA)
 	}
 	return nil
 }
 
 // auto returns an engine that works on this machine. A plugin that the user named must work: another engine would hide
 // the mistake.
-func (r Request) auto(m machine) (*Choice, error) {
+func (p Place) auto(images bool, m machine) (*Choice, error) {
 	noGPU := ""
 	switch {
-	case r.Device == CUDA:
-		return r.xla(m)
-	case r.Device == "" && r.Plugin == "" && !r.Images:
+	case p.Device == CUDA:
+		return p.xla(m)
+	case p.Device == "" && p.Plugin == "" && !images:
 		noGPU = fmt.Sprintf("--device %s is the default for images", CUDA)
-	case r.Device == "":
-		b, err := m.open(pjrt.CUDA, r.Plugin)
+	case p.Device == "":
+		b, err := m.open(pjrt.CUDA, p.Plugin)
 		if err == nil {
-			return r.withBackend(b, "a GPU is usable: "+b.Text)
+			return p.withBackend(b, "a GPU is usable: "+b.Text)
 		}
-		if r.Plugin != "" {
-			return nil, fmt.Errorf("the PJRT plugin %s was named and is not usable: %w", r.Plugin, err)
+		if p.Plugin != "" {
+			return nil, fmt.Errorf("the PJRT plugin %s was named and is not usable: %w", p.Plugin, err)
 		}
 		noGPU = err.Error()
 	}
-	return r.native(join("miplc's own kernels are the default on a CPU", noGPU))
+	return p.native(join("miplc's own kernels are the default on a CPU", noGPU))
 }
 
 func join(reasons ...string) string {
@@ -195,36 +195,36 @@ func join(reasons ...string) string {
 }
 
 // kernels returns the kernels that the environment names, or the fastest ones, and the number of threads.
-func (r *Request) kernels() (native.Options, error) {
+func (p *Place) kernels() (native.Options, error) {
 	kernels, err := kernel.Choose(os.Getenv(kernel.Variable))
-	threads := cmp.Or(r.Threads, runtime.GOMAXPROCS(0))
-	if r.Shared && r.Threads == 0 {
+	threads := cmp.Or(p.Threads, runtime.GOMAXPROCS(0))
+	if p.Shared && p.Threads == 0 {
 		threads = 1
 	}
 	return native.Options{Kernels: kernels, Threads: threads}, err
 }
 
 // native returns the engine native.
-func (r Request) native(reason string) (*Choice, error) {
-	o, err := r.kernels()
+func (p Place) native(reason string) (*Choice, error) {
+	o, err := p.kernels()
 	if err != nil {
 		return nil, err
 	}
-	p := r.info(Native, CPU, reason)
-	p.Threads = r.Threads
+	info := p.info(Native, CPU, reason)
+	info.Threads = o.Threads
 	return &Choice{
-		EngineInfo: p, own: o,
-		trainer: &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) {
+		EngineInfo: info, own: o,
+		trainer: &train.StepTrainer{EngineInfo: info, New: func(p *compile.Program) (train.Engine, error) {
 			return native.New(p, o)
 		}},
 	}, nil
 }
 
-func (r Request) pureGo(reason string) *Choice {
-	p := r.info(Gorgonia, CPU, reason)
+func (p Place) pureGo(reason string) *Choice {
+	info := p.info(Gorgonia, CPU, reason)
 	return &Choice{
-		EngineInfo: p,
-		trainer: &train.StepTrainer{EngineInfo: p, New: func(p *compile.Program) (train.Engine, error) {
+		EngineInfo: info,
+		trainer: &train.StepTrainer{EngineInfo: info, New: func(p *compile.Program) (train.Engine, error) {
 			return gorgonia.New(p)
 		}},
 	}
@@ -232,14 +232,14 @@ func (r Request) pureGo(reason string) *Choice {
 
 // xla returns the engine xla. It uses the CPU only if the device is named, because users of this
 // engine expect a GPU.
-func (r Request) xla(m machine) (*Choice, error) {
-	kind := pjrt.Kind(cmp.Or(r.Device, CUDA))
-	b, err := m.open(kind, r.Plugin)
+func (p Place) xla(m machine) (*Choice, error) {
+	kind := pjrt.Kind(cmp.Or(p.Device, CUDA))
+	b, err := m.open(kind, p.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
-		return r.withBackend(b, "requested on the CPU: "+b.Text)
+		return p.withBackend(b, "requested on the CPU: "+b.Text)
 	case err == nil:
-		return r.withBackend(b, "requested")
+		return p.withBackend(b, "requested")
 	case kind != pjrt.CUDA:
 		return nil, fmt.Errorf("engine %s: %w", XLA, err)
 	}
@@ -253,17 +253,17 @@ func (r Request) xla(m machine) (*Choice, error) {
 
 // withBackend returns the engine xla on an open backend, which the choice closes. A GPU is compared
 // with the CPU.
-func (r Request) withBackend(b *xla.Backend, reason string) (*Choice, error) {
-	p := r.info(XLA, string(b.Kind), reason)
-	p.DeviceName, p.Coupled = b.Text, true
-	if r.Memory > 0 {
-		b.Memory = memory.Budget{Bytes: float64(r.Memory), Bound: "--device-memory"}
+func (p Place) withBackend(b *xla.Backend, reason string) (*Choice, error) {
+	info := p.info(XLA, string(b.Kind), reason)
+	info.DeviceName, info.Coupled = b.Text, true
+	if p.Memory > 0 {
+		b.Memory = memory.Budget{Bytes: float64(p.Memory), Bound: "--device-memory"}
 	}
-	c := &Choice{EngineInfo: p, backend: b, trainer: &xla.Trainer{EngineInfo: p, Backend: b}}
+	c := &Choice{EngineInfo: info, backend: b, trainer: &xla.Trainer{EngineInfo: info, Backend: b}}
 	if b.Kind != pjrt.CUDA {
 		return c, nil
 	}
-	cpu, err := Request{}.native("")
+	cpu, err := Place{}.native("")
 	if err != nil {
 		b.Close()
 		return nil, err

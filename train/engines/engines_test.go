@@ -42,41 +42,41 @@ func TestChoose(t *testing.T) {
 	for _, c := range []struct {
 		name           string
 		m              machine
-		r              Request
+		p              Place
 		engine, device string
 		says           string // in the reason or the error
 	}{
-		{"auto with a GPU and images", fast, Request{Images: true}, XLA, CUDA, "Imagined GPU"},
-		{"auto with a GPU and features", fast, Request{}, Native, CPU, "--device cuda is the default for images"},
-		{"auto with a GPU on the CPU", fast, Request{Device: CPU}, Native, CPU, "miplc's own kernels are the default"},
-		{"auto with images", plain, Request{Engine: Auto, Images: true}, Native, CPU, "no driver"},
-		{"auto with a named plugin that is not usable", plain, Request{Plugin: "p.so"}, "", "", "p.so"},
-		{"auto on a GPU that is not there", plain, Request{Device: CUDA}, "", "", "no driver"},
-		{"auto on WebGPU", fast, Request{Device: "webgpu"}, "", "",
+		{"auto with a GPU and images", fast, Place{}, XLA, CUDA, "Imagined GPU"},
+		{"auto with a GPU and features", fast, Place{}, Native, CPU, "--device cuda is the default for images"},
+		{"auto with a GPU on the CPU", fast, Place{Device: CPU}, Native, CPU, "miplc's own kernels are the default"},
+		{"auto with images", plain, Place{Engine: Auto}, Native, CPU, "no driver"},
+		{"auto with a named plugin that is not usable", plain, Place{Plugin: "p.so"}, "", "", "p.so"},
+		{"auto on a GPU that is not there", plain, Place{Device: CUDA}, "", "", "no driver"},
+		{"auto on WebGPU", fast, Place{Device: "webgpu"}, "", "",
 			"no engine trains on the device webgpu, which only predicts and serves"},
-		{"native", plain, Request{Engine: Native, Library: "l.so"}, Native, CPU, "requested"},
-		{"native on a GPU", fast, Request{Engine: Native, Device: CUDA}, "", "", "native does not train on the device cuda"},
-		{"native with threads", fast, Request{Engine: Native, Threads: 2}, Native, CPU, "requested"},
-		{"the engine ort of earlier versions", plain, Request{Engine: ORT}, Native, CPU, "requested"},
-		{"that engine on WebGPU", plain, Request{Engine: ORT, Device: "webgpu"}, "", "", "no engine trains on"},
-		{"gorgonia", fast, Request{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
-		{"gorgonia on a GPU", fast, Request{Engine: Gorgonia, Device: CUDA}, "", "",
+		{"native", plain, Place{Engine: Native}, Native, CPU, "requested"},
+		{"native on a GPU", fast, Place{Engine: Native, Device: CUDA}, "", "", "native does not train on the device cuda"},
+		{"native with threads", fast, Place{Engine: Native, Threads: 2}, Native, CPU, "requested"},
+		{"the engine ort of earlier versions", plain, Place{Engine: ORT}, Native, CPU, "requested"},
+		{"that engine on WebGPU", plain, Place{Engine: ORT, Device: "webgpu"}, "", "", "no engine trains on"},
+		{"gorgonia", fast, Place{Engine: Gorgonia}, Gorgonia, CPU, "requested"},
+		{"gorgonia on a GPU", fast, Place{Engine: Gorgonia, Device: CUDA}, "", "",
 			"gorgonia does not train on the device cuda: use the engine xla"},
-		{"xla", fast, Request{Engine: XLA}, XLA, CUDA, "requested"},
-		{"xla without a GPU", plain, Request{Engine: XLA}, "", "", "engine xla: no driver"},
-		{"xla in pure Go", plain, Request{Engine: XLA, Device: Go}, XLA, Go, "requested"},
-		{"another engine on the device of xla", plain, Request{Engine: Native, Device: Go}, "", "",
+		{"xla", fast, Place{Engine: XLA}, XLA, CUDA, "requested"},
+		{"xla without a GPU", plain, Place{Engine: XLA}, "", "", "engine xla: no driver"},
+		{"xla in pure Go", plain, Place{Engine: XLA, Device: Go}, XLA, Go, "requested"},
+		{"another engine on the device of xla", plain, Place{Engine: Native, Device: Go}, "", "",
 			"belongs to the engine xla"},
-		{"xla on the CPU with a plugin that fails", plain, Request{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "",
+		{"xla on the CPU with a plugin that fails", plain, Place{Engine: XLA, Device: CPU, Plugin: "p.so"}, "", "",
 			"a broken plugin"},
-		{"threads of another engine", fast, Request{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine native"},
-		{"threads without end", fast, Request{Threads: 100000}, "", "", "the maximum is 1024"},
-		{"threads below none", fast, Request{Threads: -1}, "", "", "-1 threads"},
-		{"a slip in the engine", fast, Request{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},
-		{"a slip in the device", fast, Request{Device: "cuad"}, "", "", `did you mean "cuda"?`},
+		{"threads of another engine", fast, Place{Engine: Gorgonia, Threads: 2}, "", "", "belongs to the engine native"},
+		{"threads without end", fast, Place{Threads: 100000}, "", "", "the maximum is 1024"},
+		{"threads below none", fast, Place{Threads: -1}, "", "", "-1 threads"},
+		{"a slip in the engine", fast, Place{Engine: "gorgnia"}, "", "", `did you mean "gorgonia"?`},
+		{"a slip in the device", fast, Place{Device: "cuad"}, "", "", `did you mean "cuda"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := choose(c.r, c.m)
+			got, err := choose(c.p, strings.HasSuffix(c.name, "images"), c.m)
 			if err != nil {
 				if c.engine != "" || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("error %v, want engine %q and %q", err, c.engine, c.says)
@@ -94,7 +94,7 @@ func TestChoose(t *testing.T) {
 
 // The error of a missing GPU says what to install and which engines need none.
 func TestMissingGPU(t *testing.T) {
-	_, err := choose(Request{Engine: XLA}, machineOf(false))
+	_, err := choose(Place{Engine: XLA}, false, machineOf(false))
 	var text strings.Builder
 	diag.Render(&text, err)
 	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
@@ -111,7 +111,7 @@ func TestGroupKey(t *testing.T) {
 		grouped      bool
 	}{{Native, "demipl", false}, {ORT, "demipl", false}, {XLA, "demipl", true}, {XLA, "demipl-image", true},
 		{Gorgonia, "demipl", false}, {XLA, "miplgp", false}, {XLA, "pl-aggd-mean", false}} {
-		trainers := NewTrainers(Request{Engine: c.engine})
+		trainers := NewTrainers(Place{Engine: c.engine})
 		defer trainers.Close()
 		spec, err := language.Load(c.spec)
 		if err != nil {
@@ -127,8 +127,8 @@ func TestGroupKey(t *testing.T) {
 func TestEnginesTrain(t *testing.T) {
 	trial := traintest.Quickstart(t, 10, 2, 1)
 	var first float64
-	for i, r := range []Request{{Engine: Gorgonia}, {Engine: Native}, {Engine: XLA, Device: Go}} {
-		choice, err := Choose(r)
+	for i, p := range []Place{{Engine: Gorgonia}, {Engine: Native}, {Engine: XLA, Device: Go}} {
+		choice, err := Choose(p, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func (w wrongRate) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 // The engine xla agrees with the CPU on the drawn bags of all shipped specs on features and of random
 // ones; a GPU that computes wrong steps is refused, with the difference, before anything is trained.
 func TestGPUAgainstTheCPU(t *testing.T) {
-	choice, err := choose(Request{Engine: XLA}, machineOf(true))
+	choice, err := choose(Place{Engine: XLA}, false, machineOf(true))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Trainers trains any trials: each with its learner, or on the engine that the request or its spec
+// Trainers trains any trials: each with its learner, or on the engine that the place or its spec
 // names. It chooses each engine once.
 type Trainers struct {
-	request Request
+	place   Place
 	machine machine
 	mu      sync.Mutex
 	choices map[choiceKey]*Choice
@@ -28,9 +28,9 @@ type choiceKey struct {
 	images bool   // only for auto
 }
 
-// NewTrainers returns a trainer. If Request.Engine is empty, it uses train.engine of each spec.
-func NewTrainers(r Request) *Trainers {
-	return &Trainers{request: r, machine: here, choices: map[choiceKey]*Choice{}}
+// NewTrainers returns a trainer at a place. If Place.Engine is empty, it uses train.engine of each spec.
+func NewTrainers(p Place) *Trainers {
+	return &Trainers{place: p, machine: here, choices: map[choiceKey]*Choice{}}
 }
 
 // Close frees the devices.
@@ -54,17 +54,17 @@ func (t *Trainers) EngineInfo(spec *language.Spec) (train.EngineInfo, error) {
 func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := t.request
-	r.Engine = r.named(spec.Train.Engine.V)
-	if spec.Fitted() && r.Engine != language.NoEngine && r.Engine != Native {
-		r.Engine, r.Device, r.Reason = Native, CPU, "the learner "+spec.Learner.Kind.V+" is always fitted with it"
+	p := t.place
+	p.Engine = p.named(spec.Train.Engine.V)
+	if spec.Fitted() && p.Engine != language.NoEngine && p.Engine != Native {
+		p.Engine, p.Device, p.Reason = Native, CPU, "the learner "+spec.Learner.Kind.V+" is always fitted with it"
 	}
-	r.Images = r.Engine == Auto && len(spec.Data.Shape.V) > 1
-	key := choiceKey{r.Engine, r.Reason, r.Images}
+	images := p.Engine == Auto && len(spec.Data.Shape.V) > 1
+	key := choiceKey{p.Engine, p.Reason, images}
 	if c := t.choices[key]; c != nil {
 		return c, nil
 	}
-	c, err := choose(r, t.machine)
+	c, err := choose(p, images, t.machine)
 	if err == nil {
 		t.choices[key] = c
 	}
@@ -74,7 +74,7 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 // Engine returns the name of the engine of a spec, "" for a learner without an engine. It does not
 // check that a named engine works on this machine.
 func (t *Trainers) Engine(spec *language.Spec) (string, error) {
-	if name := t.request.named(spec.Train.Engine.V); !spec.Fitted() && name != Auto {
+	if name := t.place.named(spec.Train.Engine.V); !spec.Fitted() && name != Auto {
 		return name, nil
 	}
 	c, err := t.choice(spec)
@@ -95,9 +95,9 @@ func (t *Trainers) GroupKey(spec *language.Spec) (program string, err error) {
 	return train.ProgramKey(spec), nil
 }
 
-// removed reports whether a request names the engine ORT.
+// removed reports whether the place or a spec names the engine ORT.
 func (t *Trainers) removed(spec *language.Spec) bool {
-	return cmp.Or(t.request.Engine, spec.Train.Engine.V) == ORT
+	return cmp.Or(t.place.Engine, spec.Train.Engine.V) == ORT
 }
 
 // Train implements train.Trainer. It trains the trials of one trainer after those of another.

@@ -139,7 +139,7 @@ func TestOnDiskOneAtATime(t *testing.T) {
 		return watched{e, &now}, err
 	}}
 	trials := []*train.Trial{trialOn(t, set), trialOn(t, set), trialOn(t, set)}
-	by.Train(t.Context(), trials, train.Options{MaxParallel: 3}, func(_ int, out train.Outcome) {
+	by.Train(t.Context(), trials, train.Options{Parallel: 3}, func(_ int, out train.Outcome) {
 		if out.Err != nil {
 			t.Error(out.Err)
 		}

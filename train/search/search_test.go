@@ -193,7 +193,7 @@ func TestInterruption(t *testing.T) {
 		dir := t.TempDir()
 		ctx, stop := context.WithCancel(context.Background())
 		r := &recorder{Trainer: trainer(t), last: map[string]train.Outcome{}, after: after, stop: stop}
-		if err := Run(ctx, r, []*Search{nine(t, dir)}, train.Options{MaxParallel: 1}, nil); err == nil {
+		if err := Run(ctx, r, []*Search{nine(t, dir)}, train.Options{Parallel: 1}, nil); err == nil {
 			t.Fatal("not interrupted")
 		}
 		s := nine(t, dir)

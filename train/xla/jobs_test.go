@@ -253,7 +253,7 @@ func TestGroups(t *testing.T) {
 	set.Instances[0]++
 	other.Data = &set
 	count := &plans{}
-	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{MaxParallel: 4,
+	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{Parallel: 4,
 		Observer: count})
 	if !slices.Equal(count.trials, []int{3, 3, 1, 1}) {
 		t.Errorf("programs of %v trials", count.trials)
@@ -288,14 +288,14 @@ func TestGroupsPerCore(t *testing.T) {
 		list, p := seeds(t, c.trials), &plans{}
 		cpu.Memory.Bytes = c.memory
 		got := together(context.Background(), &xla.Trainer{Backend: cpu}, list, train.Options{Observer: p,
-			MaxParallel: c.atATime})
+			Parallel: c.atATime})
 		slices.Sort(p.trials)
 		slices.Reverse(p.trials)
 		if !slices.Equal(p.trials, c.groups) {
 			t.Errorf("%d trials, %d at a time, in %g bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials,
 				c.groups)
 		}
-		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{MaxParallel: c.groups[0]})
+		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{Parallel: c.groups[0]})
 		for i, out := range got {
 			if out.Err != nil || alone[i].Err != nil {
 				t.Fatal(out.Err, alone[i].Err)

@@ -32,7 +32,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	t.device.Lock()
 	defer t.device.Unlock()
 	groups := &train.GroupTrainer{
-		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxTrials: t.maxTrials,
+		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxGroup: t.maxTrials,
 		Open: t.openJobs, Explain: func(err error) error {
 			if !pjrt.OutOfMemory(err) {
 				return err

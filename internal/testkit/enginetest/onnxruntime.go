@@ -15,6 +15,14 @@ import (
 )
 
 var library = sync.OnceValues(func() (onnxruntime.Library, error) {
+	lib, err := find()
+	if err == nil && onnxruntime.Available() {
+		return onnxruntime.Start(lib.Path)
+	}
+	return lib, err
+})
+
+func find() (onnxruntime.Library, error) {
 	lib, err := onnxruntime.FindLibrary("")
 	if err == nil {
 		return lib, nil
@@ -30,13 +38,13 @@ var library = sync.OnceValues(func() (onnxruntime.Library, error) {
 		return onnxruntime.Library{}, fmt.Errorf("%w\n%w", err, installErr)
 	}
 	return lib, nil
-})
+}
 
-// FindLibrary returns the library and installs it if it is missing. When packages are tested in parallel,
+// FindLibrary starts the library, and installs it if it is missing. When packages are tested in parallel,
 // one installs it and the others wait.
 func FindLibrary() (onnxruntime.Library, error) { return library() }
 
-// Library returns the path of the library. Tests that need onnxruntime must not be skipped, so the
+// Library starts the library and returns its path. Tests that need onnxruntime must not be skipped, so the
 // test fails with advice if the library can be neither found nor installed.
 func Library(t testing.TB) string {
 	t.Helper()

@@ -203,23 +203,22 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 // modelDevices are the devices that run a model.
 var modelDevices = append([]string{onnxruntime.CPU}, onnxruntime.Providers...)
 
-// engineFlags declares the flags that select an engine. engine starts the help of --engine.
-func engineFlags(f *pflag.FlagSet, to *engines.Request, engine string) {
+// placeFlags declares the flags that say where to train. engine starts the help of --engine.
+func placeFlags(f *pflag.FlagSet, to *engines.Place, engine string) {
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&to.Device, "device", "", "device: cpu or cuda (default: cuda for images if an NVIDIA GPU is usable, "+
 		"else cpu)")
-	console.LibraryFlag(f, &to.Library)
 	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters "+
 		"of the memory of a GPU, or the free memory of the machine); limits how many runs train together")
 }
 
-// checkEngine reports unknown names of engines and devices.
-func checkEngine(r *engines.Request) error {
-	if err := engines.CheckDevice(cmp.Or(r.Device, engines.CPU)); err != nil {
+// checkPlace reports unknown names of engines and devices.
+func checkPlace(p *engines.Place) error {
+	if err := engines.CheckDevice(cmp.Or(p.Device, engines.CPU)); err != nil {
 		return console.Usagef("--device: %v", err)
 	}
-	if r.Engine == engines.ORT { // of earlier versions
+	if p.Engine == engines.ORT { // of earlier versions
 		return nil
 	}
-	return console.CheckWord("--engine", cmp.Or(r.Engine, engines.Auto), engines.Names()...)
+	return console.CheckWord("--engine", cmp.Or(p.Engine, engines.Auto), engines.Names()...)
 }

@@ -22,6 +22,7 @@ type buildOptions struct {
 	Console *console.Console
 	Name    string // of the spec
 	Set     []string
+	Library string // onnxruntime library; empty: search
 	runs.BuildTask
 }
 
@@ -78,7 +79,6 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
 		return err
 	}
-	o.Version = runs.CurrentBuild().Miplc
 	m, err := runs.Build(ctx, o.BuildTask)
 	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)

@@ -180,7 +180,7 @@ func remedy(ctx context.Context, missing *onnxruntime.NotFoundError) (download, 
 
 // automatic says which engine auto selects, and why.
 func (o *doctorOptions) automatic() string {
-	choice, err := engines.Choose(engines.Request{Library: o.Library, Plugin: o.Plugin})
+	choice, err := engines.Choose(engines.Place{Plugin: o.Plugin}, false)
 	if err != nil {
 		reason, _, _ := strings.Cut(err.Error(), "; tried:")
 		return "none: " + reason

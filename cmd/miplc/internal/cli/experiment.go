@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
@@ -26,6 +27,7 @@ type experimentOptions struct {
 	Console *console.Console
 	File    string
 	Set     []string
+	Library string // onnxruntime library; empty: search
 	experiment.Work
 	Shard  string
 	Events bool
@@ -96,8 +98,9 @@ func (o *experimentOptions) flags(cmd *cobra.Command) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
 	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: $MIPLC_DATA)")
-	engineFlags(f, &o.Request, "engine of all cells")
-	f.IntVar(&o.Jobs, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of "+
+	placeFlags(f, &o.Place, "engine of all cells")
+	console.LibraryFlag(f, &o.Library)
+	f.IntVar(&o.Parallel, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of "+
 		"cores; %d for the engine xla)", train.MaxGroup))
 	f.StringSliceVar(&o.Select.Data, "data", nil, "names of the datasets to run (default: all)")
 	f.StringSliceVar(&o.Select.Learners, "learner", nil, "names of the learners to run (default: all)")
@@ -142,6 +145,11 @@ func runShard(cmd *cobra.Command, o *experimentOptions) error {
 	if err != nil {
 		return console.Invalid(err)
 	}
+	if o.Library != "" {
+		if _, err := onnxruntime.Start(o.Library); err != nil {
+			return err
+		}
+	}
 	return o.follow(cmd.Context(), fmt.Sprintf("shard %d of %d", shard.I, shard.N),
 		func(settings experiment.Work) (experiment.Progress, error) {
 			return experiment.RunShard(cmd.Context(), shard, settings)
@@ -152,10 +160,9 @@ func runShard(cmd *cobra.Command, o *experimentOptions) error {
 func (o *experimentOptions) follow(ctx context.Context, name string,
 	compute func(experiment.Work) (experiment.Progress, error)) error {
 	settings := o.Work
-	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
 	defer count.End()
-	settings.Encode = runs.EncodeWith(ctx, o.Library, count.Progress)
+	settings.Encode = runs.EncodeWith(ctx, count.Progress)
 	switch {
 	case o.Events:
 		settings.Observer = experimentEvents{console.NewEvents(o.Console)}
@@ -186,7 +193,7 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 	if o.Dir == "" {
 		return nil, console.Usagef("miplc experiment: -o DIR is missing: the folder for the results")
 	}
-	if err := checkEngine(&o.Request); err != nil {
+	if err := checkPlace(&o.Place); err != nil {
 		return nil, err
 	}
 	e, err := definition.Load(o.File, o.Set...)

@@ -79,9 +79,8 @@ func runPlan(ctx context.Context, o *planOptions) error {
 		return err
 	}
 	settings := o.Work
-	settings.Version = runs.CurrentBuild().Miplc
 	count := o.Console.Counter("images encoded")
-	settings.Encode = runs.EncodeWith(ctx, o.Library, count.Progress)
+	settings.Encode = runs.EncodeWith(ctx, count.Progress)
 	shardPlan, err := experiment.PlanShards(e, settings, o.Sharding)
 	count.End()
 	if err != nil {

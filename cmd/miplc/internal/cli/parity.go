@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/parity"
 )
@@ -27,7 +28,7 @@ type parityResult struct {
 
 // parityCommand returns the command.
 func parityCommand(con *console.Console) *cobra.Command {
-	target, o := "", runs.CheckOptions{}
+	target, library, o := "", "", runs.CheckOptions{}
 	cmd := &cobra.Command{
 		Use:        "parity DIR|MODEL",
 		SuggestFor: []string{"compare", "diff"},
@@ -53,10 +54,10 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 			if !cmd.Flags().Changed("sizes") {
 				o.Sizes = nil
 			}
-			return runParity(con, target, o)
+			return runParity(con, target, library, o)
 		},
 	}
-	console.LibraryFlag(cmd.Flags(), &o.Library)
+	console.LibraryFlag(cmd.Flags(), &library)
 	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes,
 		"numbers of instances of the test bags (models with an encoder: 1,2,8)")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
@@ -66,11 +67,17 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 	return cmd
 }
 
-// runParity compares the engines and prints the report. target is a model file or the folder of a run.
-func runParity(con *console.Console, target string, o runs.CheckOptions) error {
+// runParity compares the engines and prints the report. target is a model file or the folder of a run. It fails without
+// onnxruntime, which this program could run: whoever asks for a comparison expects it there.
+func runParity(con *console.Console, target, library string, o runs.CheckOptions) error {
 	path, err := findModel(target)
 	if err != nil {
 		return err
+	}
+	if onnxruntime.Available() {
+		if _, err := onnxruntime.Start(library); err != nil {
+			return err
+		}
 	}
 	r := parityResult{Target: target}
 	if path != target {

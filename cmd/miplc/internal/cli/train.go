@@ -31,6 +31,7 @@ type trainOptions struct {
 	Console *console.Console
 	Spec    string // empty with Resume: the spec in Dir
 	Set     []string
+	Library string // onnxruntime library; empty: search
 	runs.Task
 	// Seeds, Splits and Grid select several runs.
 	Seeds  []uint
@@ -114,10 +115,11 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
-	engineFlags(f, &o.Request, "engine to train with, the same as --set train.engine=")
-	f.IntVar(&o.Threads, "threads", 0,
+	placeFlags(f, &o.Place, "engine to train with, the same as --set train.engine=")
+	console.LibraryFlag(f, &o.Library)
+	f.IntVar(&o.Place.Threads, "threads", 0,
 		"number of threads of an operation of the engine native (default: all cores)")
-	f.StringVar(&o.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+
+	f.StringVar(&o.Place.Plugin, "pjrt-plugin", "", "path of the PJRT plugin for the engine xla (default: "+pjrt.EnvPlugin+
 		", or an installed one)")
 	console.DataFlags(o.Console, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	f.UintSliceVar(&o.Seeds, "seeds", nil, "seeds, one run for each")
@@ -160,7 +162,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	trials, err := runs.Trials(list, o.Data, runs.EncodeWith(ctx, o.Library, count.Progress))
+	trials, err := runs.Trials(list, o.Data, runs.EncodeWith(ctx, count.Progress))
 	count.End()
 	if err != nil && !errors.As(err, new(*runs.SpecError)) {
 		return console.WrongData(err)
@@ -171,7 +173,6 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	for i, name := range names {
 		trials[i].Name, trials[i].Setting = name.Name, name.Setting
 	}
-	o.Version = runs.CurrentBuild().Miplc
 	switch {
 	case o.Events:
 		o.Observer = console.NewEvents(o.Console)
@@ -197,7 +198,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 // complete reports wrong flags. With Spec it adds the engine to Set. To resume without Spec, it sets Spec to that
 // of the run in Dir, or list and names to those of several runs.
 func (o *trainOptions) complete() (err error) {
-	if err := checkEngine(&o.Request); err != nil {
+	if err := checkPlace(&o.Place); err != nil {
 		return err
 	}
 	switch {
@@ -219,8 +220,8 @@ func (o *trainOptions) complete() (err error) {
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
 	case o.Spec != "":
 		// With Spec, --engine changes the spec. The spec of a resumed run must not change.
-		if o.Engine != "" {
-			o.Set = append(o.Set, "train.engine="+o.Engine)
+		if o.Place.Engine != "" {
+			o.Set = append(o.Set, "train.engine="+o.Place.Engine)
 		}
 		return nil
 	case len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:

@@ -30,7 +30,7 @@ func (o *trainOptions) search(ctx context.Context) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	trials, err := runs.Trials(plan.Specs, o.Data, runs.EncodeWith(ctx, o.Library, count.Progress))
+	trials, err := runs.Trials(plan.Specs, o.Data, runs.EncodeWith(ctx, count.Progress))
 	count.End()
 	if err != nil && !errors.As(err, new(*runs.SpecError)) {
 		return console.WrongData(err)
@@ -38,7 +38,6 @@ func (o *trainOptions) search(ctx context.Context) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	o.Version = runs.CurrentBuild().Miplc
 	task := runs.SearchTask{Task: o.Task, SearchPlan: *plan, Budget: o.Budget}
 	switch {
 	case o.Events:

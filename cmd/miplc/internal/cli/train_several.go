@@ -67,7 +67,7 @@ func (o *trainOptions) specs() (list []*language.Spec, names []runs.RunName, err
 // choices returns the values of each setting of --split-numbers, --seeds, --grid and --setting.
 func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 	var keys []flagKey
-	if o.Engine != "" {
+	if o.Place.Engine != "" {
 		keys = append(keys, flagKey{flag: "--engine", key: "train.engine"})
 	}
 	if len(o.Splits) > 0 {
