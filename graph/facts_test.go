@@ -179,3 +179,46 @@ func TestLeaves(t *testing.T) {
 		}
 	}
 }
+
+// Facts says of every op on each bag whether instances with equal rows get equal rows.
+func TestEvenRowsOfSegmentOps(t *testing.T) {
+	for _, op := range graph.AllOps() {
+		sizes := []int{3, 1, 4}
+		if op == graph.OpAttention || op == graph.OpAttentionGrad {
+			sizes = []int{4}
+		} else if !op.IsSegment() {
+			continue
+		}
+		b := graph.NewBuilder(op.String())
+		bags := b.Input("bag_of", graph.Int, graph.Shape{graph.N})
+		row := b.Input("row", graph.Float, graph.Shape{graph.B, 2})
+		in := []*graph.Node{b.SegmentGather(row, bags)}
+		for i := range 4 {
+			in = append(in, b.Input(fmt.Sprint("x", i), graph.Float, graph.Shape{graph.N, 2}))
+		}
+		if in = in[:op.Arity()]; op.IsSegment() {
+			in[len(in)-1] = bags
+		}
+		if op == graph.OpSegmentGather {
+			in[0] = row
+		}
+		y, err := b.Apply(op, graph.Attrs{}, in...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Output("y", y)
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := modeltest.RandomEnv(g, 1, sizes)
+		values, err := graph.EvalAll(g, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		even := graph.Analyze(g, func(*graph.Node) graph.Interval { return graph.Anything }).Even(y)
+		if got := y.Shape[0] != graph.N || evenRows(values[y.ID], bagOf(g, env)); got != even {
+			t.Errorf("%v: even rows %v, the facts say %v", op, got, even)
+		}
+	}
+}

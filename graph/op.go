@@ -81,8 +81,16 @@ type opDef struct {
 	shape    shapeFunc
 	combines combineFunc // nil: none
 	eval     evalFunc
+	ranges   rangeFunc
 	grad     gradFunc // nil: not differentiable; no gradient flows if flat is set
 	flat     bool     // the gradient is zero: constant almost everywhere, or a stop
+	// number is the function of an element-wise op with one input and without static arguments.
+	number func(float64) float64
+	// alone is the op that computes a segment op for a single bag: along the first axis, see SingleBag.
+	alone Op
+	// alike reports that instances of a bag with equal rows of the first input get equal rows, although the op combines
+	// rows.
+	alike bool
 	// neutral is the value that changes no result if it is one more of the values that the op combines: minus
 	// infinity for maxima, else 0. It is also the result for an empty bag.
 	neutral float64
@@ -101,38 +109,38 @@ const (
 	image                    // on [N, channel, height, width]
 )
 
-func unaryOp(name string, f func(float64) float64, grad func(b *Builder, n, dy *Node) *Node) opDef {
-	return opDef{name: name, class: elementwise, arity: 1, shape: shapeSame, eval: unary(f), grad: grad1(grad)}
+func unaryOp(name string, f func(float64) float64, ranges rangeFunc, grad func(b *Builder, n, dy *Node) *Node) opDef {
+	return opDef{name: name, class: elementwise, arity: 1, shape: shapeSame, eval: unary(f), ranges: ranges,
+		grad: grad1(grad), number: f}
 }
 
-func binaryOp(name string, f func(x, y float64) float64, grad func(b *Builder, n, dy *Node) (dx, dz *Node)) opDef {
-	return opDef{name: name, class: elementwise, arity: 2, shape: shapeBroadcast, eval: binary(f),
+func binaryOp(name string, f func(x, y float64) float64, ranges rangeFunc, grad func(b *Builder, n,
+	dy *Node) (dx, dz *Node)) opDef {
+	return opDef{name: name, class: elementwise, arity: 2, shape: shapeBroadcast, eval: binary(f), ranges: ranges,
 		grad: gradBroadcast(grad)}
 }
 
-func arrayOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: array, arity: arity, shape: shape, combines: combines, eval: eval, grad: grad}
+func arrayOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
+	grad gradFunc) opDef {
+	return opDef{name: name, class: array, arity: arity, shape: shape, combines: combines, eval: eval, ranges: ranges,
+		grad: grad}
 }
 
-func segmentOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad func(b *Builder, n,
-	dy *Node) *Node) opDef {
-	return opDef{name: name, class: segment, arity: 2, shape: shape, combines: combines, eval: eval,
-		grad: gradSegment(grad)}
-}
-
-// bagsOp is an op on several values of each bag.
-func bagsOp(name string, arity int, shape shapeFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: segment, arity: arity, shape: shape, combines: combinesRows, eval: eval, grad: grad}
+// segmentOp is an op on the bags of one value, or of several if arity is above 2.
+func segmentOp(name string, alone Op, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
+	grad gradFunc) opDef {
+	return opDef{name: name, class: segment, alone: alone, arity: arity, shape: shape, combines: combines, eval: eval,
+		ranges: ranges, grad: grad}
 }
 
 func convOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: image, arity: 2, shape: shape, combines: combines, eval: eval, grad: grad,
-		text: textOfConv}
+	return opDef{name: name, class: image, arity: 2, shape: shape, combines: combines, eval: eval, ranges: anything,
+		grad: grad, text: textOfConv}
 }
 
-func poolOp(name string, arity int, shape shapeFunc, eval evalFunc, grad gradFunc) opDef {
-	return opDef{name: name, class: image, arity: arity, shape: shape, combines: combinesPixels, eval: eval, grad: grad,
-		text: textOfPool}
+func poolOp(name string, arity int, shape shapeFunc, eval evalFunc, ranges rangeFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: image, arity: arity, shape: shape, combines: combinesPixels, eval: eval,
+		ranges: ranges, grad: grad, text: textOfPool}
 }
 
 // ofMaximum sets the neutral value of an op that finds a maximum.
@@ -140,6 +148,9 @@ func ofMaximum(d opDef) opDef { d.neutral = math.Inf(-1); return d }
 
 // prints sets the function that prints the static arguments.
 func (d opDef) prints(text func(a *Attrs) string) opDef { d.text = text; return d }
+
+// alike marks an op that gives equal rows of its first input equal results, although it combines rows.
+func alike(d opDef) opDef { d.alike = true; return d }
 
 // flat marks an op whose gradient is zero.
 func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
@@ -149,62 +160,80 @@ var ops [numOps]opDef
 // The table is filled here because its functions refer to the table.
 func init() {
 	ops = [numOps]opDef{
-		OpInput:    {name: "Input", class: leaf},
-		OpParam:    {name: "Param", class: leaf},
-		OpConst:    {name: "Const", class: literal, shape: shapeConst, eval: evalConst, flat: true, text: textOfConst},
-		OpFill:     {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, flat: true, text: textOfFill},
-		OpNeg:      unaryOp("Neg", func(x float64) float64 { return -x }, gradNeg),
-		OpExp:      unaryOp("Exp", math.Exp, gradExp),
-		OpLog:      unaryOp("Log", math.Log, gradLog),
-		OpSqrt:     unaryOp("Sqrt", math.Sqrt, gradSqrt),
-		OpAbs:      unaryOp("Abs", math.Abs, gradAbs),
-		OpSign:     flat(unaryOp("Sign", sign, nil)),
-		OpTanh:     unaryOp("Tanh", math.Tanh, gradTanh),
-		OpSigmoid:  unaryOp("Sigmoid", sigmoid, gradSigmoid),
-		OpSoftplus: unaryOp("Softplus", softplus, gradSoftplus),
-		OpRelu:     unaryOp("Relu", relu, gradRelu),
-		OpErf:      unaryOp("Erf", math.Erf, gradErf),
-		OpClamp: {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp, grad: grad1(gradClamp),
-			text: textOfClamp},
-		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, flat: true},
+		OpInput: {name: "Input", class: leaf},
+		OpParam: {name: "Param", class: leaf},
+		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, ranges: rangesOfConst, flat: true,
+			text: textOfConst},
+		OpFill: {name: "Fill", class: literal, shape: shapeAttr, eval: evalFill, ranges: rangesOfFill, flat: true,
+			text: textOfFill},
+		OpNeg:      unaryOp("Neg", func(x float64) float64 { return -x }, columnwise(rangeOfNeg), gradNeg),
+		OpExp:      unaryOp("Exp", math.Exp, rising(math.Exp), gradExp),
+		OpLog:      unaryOp("Log", math.Log, rising(logOfPositive), gradLog),
+		OpSqrt:     unaryOp("Sqrt", math.Sqrt, rising(sqrtOfPositive), gradSqrt),
+		OpAbs:      unaryOp("Abs", math.Abs, columnwise(rangeOfAbs), gradAbs),
+		OpSign:     flat(unaryOp("Sign", sign, rising(sign), nil)),
+		OpTanh:     unaryOp("Tanh", math.Tanh, rising(math.Tanh), gradTanh),
+		OpSigmoid:  unaryOp("Sigmoid", sigmoid, rising(sigmoid), gradSigmoid),
+		OpSoftplus: unaryOp("Softplus", softplus, rising(softplus), gradSoftplus),
+		OpRelu:     unaryOp("Relu", relu, rising(relu), gradRelu),
+		OpErf:      unaryOp("Erf", math.Erf, rising(math.Erf), gradErf),
+		OpClamp: {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp,
+			ranges: columnwise(rangeOfClamp), grad: grad1(gradClamp), text: textOfClamp},
+		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, ranges: rangesOf(0),
+			flat: true},
 
-		OpAdd:            binaryOp("Add", func(x, y float64) float64 { return x + y }, gradAdd),
-		OpSub:            binaryOp("Sub", func(x, y float64) float64 { return x - y }, gradSub),
-		OpMul:            binaryOp("Mul", func(x, y float64) float64 { return x * y }, gradMul),
-		OpDiv:            binaryOp("Div", func(x, y float64) float64 { return x / y }, gradDiv),
-		OpMaximum:        binaryOp("Maximum", math.Max, gradMaximum),
-		OpMinimum:        binaryOp("Minimum", math.Min, gradMinimum),
-		OpGreater:        flat(binaryOp("Greater", greater, nil)),
-		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, nil)),
+		OpAdd:            binaryOp("Add", func(x, y float64) float64 { return x + y }, columnwise(rangeOfAdd), gradAdd),
+		OpSub:            binaryOp("Sub", func(x, y float64) float64 { return x - y }, columnwise(rangeOfSub), gradSub),
+		OpMul:            binaryOp("Mul", func(x, y float64) float64 { return x * y }, columnwise(rangeOfMul), gradMul),
+		OpDiv:            binaryOp("Div", func(x, y float64) float64 { return x / y }, columnwise(rangeOfDiv), gradDiv),
+		OpMaximum:        binaryOp("Maximum", math.Max, risingInBoth(math.Max), gradMaximum),
+		OpMinimum:        binaryOp("Minimum", math.Min, risingInBoth(math.Min), gradMinimum),
+		OpGreater:        flat(binaryOp("Greater", greater, comparing(greater), nil)),
+		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, comparing(greaterOrEqual), nil)),
 
-		OpMatMul:     arrayOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, gradMatMul),
-		OpTranspose:  arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, grad1(gradTranspose)).prints(textOfPerm),
-		OpReshape:    arrayOp("Reshape", 1, shapeReshape, combinesReshape, evalCopy, grad1(gradReshape)),
-		OpExpand:     arrayOp("Expand", 1, shapeExpand, nil, evalExpand, grad1(gradExpand)),
-		OpSum:        arrayOp("Sum", 1, shapeReduce, combinesAxes, evalSum, grad1(gradSum)).prints(textOfAxes),
-		OpMax:        ofMaximum(arrayOp("Max", 1, shapeReduce, combinesAxes, evalMax, grad1(gradMax))).prints(textOfAxes),
-		OpMaxMask:    ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, combinesAxes, evalMaxMask, nil))).prints(textOfAxes),
-		OpConcat:     arrayOp("Concat", -1, shapeConcat, combinesAxis, evalConcat, gradConcat).prints(textOfAxis),
-		OpSlice:      arrayOp("Slice", 1, shapeSlice, combinesAxis, evalSlice, grad1(gradSlice)).prints(textOfSlice),
-		OpPad:        arrayOp("Pad", 1, shapePad, combinesAxis, evalPad, grad1(gradPad)).prints(textOfPad),
-		OpSoftmax:    ofMaximum(arrayOp("Softmax", 1, shapeRows, combinesLast, evalSoftmax, grad1(gradSoftmax))),
-		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, combinesLast, evalSoftmax, grad1(gradLogSoftmax))),
+		OpMatMul: arrayOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, rangesOfMatMul, gradMatMul),
+		OpTranspose: arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, rangesOfTranspose,
+			grad1(gradTranspose)).prints(textOfPerm),
+		OpReshape: arrayOp("Reshape", 1, shapeReshape, combinesReshape, evalCopy, rangesOf(0), grad1(gradReshape)),
+		OpExpand:  arrayOp("Expand", 1, shapeExpand, nil, evalExpand, rangesOf(0), grad1(gradExpand)),
+		OpSum:     arrayOp("Sum", 1, shapeReduce, combinesAxes, evalSum, rangesOfSum, grad1(gradSum)).prints(textOfAxes),
+		OpMax: ofMaximum(arrayOp("Max", 1, shapeReduce, combinesAxes, evalMax, rangesOfMax,
+			grad1(gradMax))).prints(textOfAxes),
+		OpMaxMask: ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, combinesAxes, evalMaxMask, within(0, 1),
+			nil))).prints(textOfAxes),
+		OpConcat: arrayOp("Concat", -1, shapeConcat, combinesAxis, evalConcat, rangesOfConcat, gradConcat).prints(textOfAxis),
+		OpSlice: arrayOp("Slice", 1, shapeSlice, combinesAxis, evalSlice, rangesOfSlice,
+			grad1(gradSlice)).prints(textOfSlice),
+		OpPad: arrayOp("Pad", 1, shapePad, combinesAxis, evalPad, rangesOfPad, grad1(gradPad)).prints(textOfPad),
+		OpSoftmax: ofMaximum(arrayOp("Softmax", 1, shapeRows, combinesLast, evalSoftmax, rangesOfSoftmax,
+			grad1(gradSoftmax))),
+		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, combinesLast, evalSoftmax, rangesOfLogSoftmax,
+			grad1(gradLogSoftmax))),
 
-		OpSegmentSum:           segmentOp("SegmentSum", shapeOfRows(N, B), combinesRows, evalSum, gradSegmentSum),
-		OpSegmentMax:           ofMaximum(segmentOp("SegmentMax", shapeOfRows(N, B), combinesRows, evalMax, gradSegmentMax)),
-		OpSegmentMaxMask:       flat(segmentOp("SegmentMaxMask", shapeOfRows(N, N), combinesRows, evalMaxMask, nil)),
-		OpSegmentSoftmax:       segmentOp("SegmentSoftmax", shapeOfRows(N, N), combinesRows, evalSoftmax, gradSegmentSoftmax),
-		OpSegmentGather:        segmentOp("SegmentGather", shapeOfRows(B, N), nil, evalSegmentGather, gradSegmentGather),
-		OpAttention:            arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, gradAttention),
-		OpAttentionGrad:        arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, nil),
-		OpSegmentAttention:     bagsOp("SegmentAttention", 4, shapeAttention, evalAttention, gradAttention),
-		OpSegmentAttentionGrad: bagsOp("SegmentAttentionGrad", 5, shapeAttentionGrad, evalAttentionGrad, nil),
+		OpSegmentSum: segmentOp("SegmentSum", OpSum, 2, shapeOfRows(N, B), combinesRows, evalSum, rangesOfSegmentSum,
+			gradSegment(gradSegmentSum)),
+		OpSegmentMax: ofMaximum(segmentOp("SegmentMax", OpMax, 2, shapeOfRows(N, B), combinesRows, evalMax, rangesOf(0),
+			gradSegment(gradSegmentMax))),
+		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", OpMaxMask, 2, shapeOfRows(N, N), combinesRows, evalMaxMask,
+			within(0, 1), nil)),
+		OpSegmentSoftmax: alike(segmentOp("SegmentSoftmax", OpSoftmax, 2, shapeOfRows(N, N), combinesRows, evalSoftmax,
+			within(0, 1), gradSegment(gradSegmentSoftmax))),
+		OpSegmentGather: alike(segmentOp("SegmentGather", OpExpand, 2, shapeOfRows(B, N), nil, evalSegmentGather, rangesOf(0),
+			gradSegment(gradSegmentGather))),
+		OpAttention: alike(arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, rangesOf(2),
+			gradAttention)),
+		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, anything,
+			nil),
+		OpSegmentAttention: alike(segmentOp("SegmentAttention", OpAttention, 4, shapeAttention, combinesRows, evalAttention,
+			rangesOf(2), gradAttention)),
+		OpSegmentAttentionGrad: segmentOp("SegmentAttentionGrad", OpAttentionGrad, 5, shapeAttentionGrad, combinesRows,
+			evalAttentionGrad, anything, nil),
 
 		OpConv2D:           convOp("Conv2D", shapeConv2D, combinesPixels, evalConv2D, gradConv2D),
 		OpConv2DGradInput:  convOp("Conv2DGradInput", shapeConv2DGradInput, combinesPixels, evalConv2DGradInput, nil),
 		OpConv2DGradWeight: convOp("Conv2DGradWeight", shapeConv2DGradWeight, combinesAll, evalConv2DGradWeight, nil),
-		OpMaxPool2D:        poolOp("MaxPool2D", 1, shapeMaxPool2D, evalMaxPool2D, grad1(gradMaxPool2D)),
-		OpMaxPool2DGrad:    poolOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, evalMaxPool2DGrad, nil),
+		OpMaxPool2D:        poolOp("MaxPool2D", 1, shapeMaxPool2D, evalMaxPool2D, rangesOf(0), grad1(gradMaxPool2D)),
+		OpMaxPool2DGrad:    poolOp("MaxPool2DGrad", 2, shapeMaxPool2DGrad, evalMaxPool2DGrad, anything, nil),
 	}
 }
 
@@ -230,6 +259,9 @@ func AllOps() []Op {
 // Elementwise reports whether each element of the result depends only on the elements of the inputs
 // at the same index, with broadcasting.
 func (o Op) Elementwise() bool { return o.def().class == elementwise }
+
+// Function returns the function of one number that an element-wise op applies, or nil for other ops.
+func (o Op) Function() func(float64) float64 { return o.def().number }
 
 // Neutral returns the value that changes no result if it is one more of the values that the op combines: minus
 // infinity for maxima, else 0. It is also the result for an empty bag.

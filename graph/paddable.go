@@ -20,6 +20,12 @@ func Paddable(g *Graph) (*Graph, error) {
 			bagOf = n
 		}
 	}
+	perBag := map[Op]Op{} // the op of each bag that does the same
+	for op, def := range ops {
+		if def.class == segment {
+			perBag[def.alone] = Op(op)
+		}
+	}
 	var mixer *Node
 	p, err := rewrite(g, func(b *Builder, n *Node, in []*Node) *Node {
 		bags := func() *Node {
@@ -28,8 +34,7 @@ func Paddable(g *Graph) (*Graph, error) {
 			}
 			return made
 		}
-		// a sum or maximum over all instances
-		reduces := (n.Op == OpSum || n.Op == OpMax) && perInstance(n.In[0]) && slices.Contains(n.Attrs.Axes, 0)
+		reduces := perBag[n.Op] != OpInput && slices.Contains(n.Attrs.Axes, 0) && perInstance(n.In[0]) && !perInstance(n)
 		switch {
 		case n == bagOf:
 			return bags()
@@ -38,10 +43,8 @@ func Paddable(g *Graph) (*Graph, error) {
 				mixer = n
 			}
 			return nil
-		case n.Op == OpSum:
-			return b.Sum(b.SegmentSum(in[0], bags()), n.Attrs.Keep, n.Attrs.Axes...)
 		default:
-			return b.Max(b.SegmentMax(in[0], bags()), n.Attrs.Keep, n.Attrs.Axes...)
+			return b.op(n.Op, n.Attrs, b.op(perBag[n.Op], Attrs{}, in[0], bags()))
 		}
 	})
 	if mixer != nil {

@@ -113,25 +113,21 @@ func (s *singleBag) fulls(n *Node) []*Node {
 }
 
 func (s *singleBag) segment(n *Node) *Node {
-	x := n.In[0]
-	switch n.Op {
-	case OpSegmentGather:
+	x, alone, attrs := n.In[0], ops[n.Op].alone, Attrs{}
+	switch alone {
+	case OpExpand: // full repeats the row where it is needed
 		return s.converted[x.ID]
-	case OpSegmentMax:
-		return s.b.Max(s.full(x), true, 0)
-	case OpSegmentMaxMask:
-		return s.b.MaxMask(s.full(x), 0)
-	case OpSegmentSoftmax:
+	case OpSoftmax:
 		return s.softmax(s.full(x))
-	case OpSegmentAttention:
-		return s.b.op(OpAttention, Attrs{}, s.fulls(n)...)
-	case OpSegmentAttentionGrad:
-		return s.b.op(OpAttentionGrad, Attrs{}, s.fulls(n)...)
+	case OpSum:
+		if w, h := Weighted(x); w != nil {
+			return s.b.MatMul(s.b.Transpose(s.full(w), 1, 0), s.full(h))
+		}
 	}
-	if w, h := Weighted(x); w != nil {
-		return s.b.MatMul(s.b.Transpose(s.full(w), 1, 0), s.full(h))
+	if ops[alone].arity == 1 {
+		attrs = Attrs{Axes: []int{0}, Keep: n.Shape[0] == B}
 	}
-	return s.b.Sum(s.full(x), true, 0)
+	return s.b.op(alone, attrs, s.fulls(n)...)
 }
 
 // Weighted returns the factors of instances h [N, d] multiplied by weights w [N, 1], or nil.
