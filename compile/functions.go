@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/ast"
 	"math"
+	"strings"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/diag"
@@ -17,22 +18,15 @@ import (
 // those that are values.
 type function func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error)
 
-// functions has one row per function of the language. init fills it, because the rows refer to it.
+// functions has one row per function of the language. Functions of one number are found by the names of their ops. init
+// fills it, because the rows refer to it.
 var functions map[string]function
 
 func init() {
 	functions = map[string]function{
 		"matmul":         singleOp(graph.OpMatMul),
 		"transpose":      (*expression).transpose,
-		"exp":            singleOp(graph.OpExp),
 		"log":            (*expression).log,
-		"sqrt":           singleOp(graph.OpSqrt),
-		"abs":            singleOp(graph.OpAbs),
-		"tanh":           singleOp(graph.OpTanh),
-		"sigmoid":        singleOp(graph.OpSigmoid),
-		"softplus":       singleOp(graph.OpSoftplus),
-		"relu":           singleOp(graph.OpRelu),
-		"erf":            singleOp(graph.OpErf),
 		"clamp":          (*expression).clamp,
 		"softmax":        softmax(graph.OpSoftmax),
 		"log_softmax":    softmax(graph.OpLogSoftmax),
@@ -64,6 +58,12 @@ func init() {
 		"uniform":        (*expression).uniform,
 		"normal":         (*expression).normal,
 		"stop_gradient":  singleOp(graph.OpStopGrad),
+	}
+	for _, op := range graph.AllOps() {
+		name := strings.ToLower(op.String())
+		if op.Function() != nil && functions[name] == nil && language.FunctionNamed(name) != nil {
+			functions[name] = singleOp(op)
+		}
 	}
 }
 

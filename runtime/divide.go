@@ -301,18 +301,49 @@ func (d *divider) above(names []string, stop func(n *onnxpb.NodeProto) bool) (no
 	return nodes, read
 }
 
-// elementwise are the ops that combine values at the same position, and make float32 from float32.
-var elementwise = []string{
-	"Abs", "Add", "Clip", "Div", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log",
-	"Max", "Mean", "Min",
-	"Mul", "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Sub", "Sum",
-	"Tanh",
+// rowRules report for the ops of the class ByArguments whether row i of the output depends on row i of the first input
+// only, or of all inputs for Concat. rank is the number of axes of the output.
+var rowRules = map[string]func(d *divider, n *onnxpb.NodeProto, rank int) bool{
+	"Concat": func(d *divider, n *onnxpb.NodeProto, rank int) bool {
+		return d.axis(n, 0, rank) > 0 &&
+			!slices.ContainsFunc(n.GetInput(), func(name string) bool { return d.kinds[name] != rows })
+	},
+	"Flatten": func(d *divider, n *onnxpb.NodeProto, _ int) bool {
+		return d.axis(n, 1, len(d.shapes[n.GetInput()[0]])) == 1
+	},
+	"Gather": func(d *divider, n *onnxpb.NodeProto, _ int) bool {
+		return d.axis(n, 0, len(d.shapes[n.GetInput()[0]])) > 0
+	},
+	"Gemm": func(d *divider, n *onnxpb.NodeProto, _ int) bool {
+		in := n.GetInput()
+		return n.Attr("transA").GetI() == 0 && (len(in) < 3 || d.aligned(in[2], 2))
+	},
+	"LayerNormalization": func(d *divider, n *onnxpb.NodeProto, rank int) bool { return d.axis(n, -1, rank) > 0 },
+	"LogSoftmax":         (*divider).softmaxOfRows,
+	"MatMul": func(d *divider, n *onnxpb.NodeProto, rank int) bool {
+		return rank >= 2 && len(d.shapes[n.GetInput()[1]]) == 2
+	},
+	"ReduceL2":   (*divider).otherAxes,
+	"ReduceMax":  (*divider).otherAxes,
+	"ReduceMean": (*divider).otherAxes,
+	"ReduceMin":  (*divider).otherAxes,
+	"ReduceSum":  (*divider).otherAxes,
+	"Reshape":    sameRows,
+	"Slice":      (*divider).otherAxes,
+	"Softmax":    (*divider).softmaxOfRows,
+	"Squeeze":    (*divider).otherAxes,
+	"Transpose": func(_ *divider, n *onnxpb.NodeProto, _ int) bool {
+		perm := n.Attr("perm").GetInts()
+		return len(perm) > 0 && perm[0] == 0
+	},
+	"Unsqueeze": sameRows,
 }
 
-// images are the ops whose first axis is that of the images, with parameters as further inputs.
-var images = []string{
-	"AveragePool", "BatchNormalization", "Conv", "ConvTranspose", "GlobalAveragePool", "GlobalMaxPool",
-	"InstanceNormalization", "LRN", "MaxPool",
+// sameRows is the rule of ops that keep the order of the elements: as many rows as before are the same rows.
+func sameRows(*divider, *onnxpb.NodeProto, int) bool { return true }
+
+func (d *divider) softmaxOfRows(n *onnxpb.NodeProto, rank int) bool {
+	return d.axis(n, d.softmaxAxis(), rank) > 0
 }
 
 // rowwise reports whether row i of the output depends on row i of the inputs only. The inputs are
@@ -323,37 +354,15 @@ func (d *divider) rowwise(n *onnxpb.NodeProto) bool {
 		return false
 	}
 	rank := len(d.shapes[n.GetOutput()[0]])
-	op := n.GetOpType()
-	switch {
-	case slices.Contains(elementwise, op):
+	onlyFirst := d.kinds[in[0]] == rows &&
+		!slices.ContainsFunc(in[1:], func(name string) bool { return d.kinds[name] == rows })
+	switch op := n.GetOpType(); onnxpb.Ops[op].Class {
+	case onnxpb.Elementwise:
 		return !slices.ContainsFunc(in, func(name string) bool { return !d.aligned(name, rank) })
-	case op == "Concat":
-		return d.axis(n, 0, rank) > 0 && !slices.ContainsFunc(in, func(name string) bool { return d.kinds[name] != rows })
-	case d.kinds[in[0]] != rows || slices.ContainsFunc(in[1:], func(name string) bool { return d.kinds[name] == rows }):
-		return false
-	case slices.Contains(images, op):
-		return true
-	}
-	switch op {
-	case "MatMul":
-		return rank >= 2 && len(d.shapes[in[1]]) == 2
-	case "Gemm":
-		return n.Attr("transA").GetI() == 0 && (len(in) < 3 || d.aligned(in[2], 2))
-	case "Softmax", "LogSoftmax":
-		return d.axis(n, d.softmaxAxis(), rank) > 0
-	case "Transpose":
-		perm := n.Attr("perm").GetInts()
-		return len(perm) > 0 && perm[0] == 0
-	case "Gather":
-		return d.axis(n, 0, len(d.shapes[in[0]])) > 0
-	case "Flatten":
-		return d.axis(n, 1, len(d.shapes[in[0]])) == 1
-	case "Reshape", "Unsqueeze": // rows stay in order, and there are as many as before
-		return true
-	case "Squeeze", "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2":
-		return d.otherAxes(n, 1)
-	case "Slice":
-		return d.otherAxes(n, 3)
+	case onnxpb.Images:
+		return onlyFirst
+	case onnxpb.ByArguments:
+		return (onlyFirst || op == "Concat") && rowRules[op](d, n, rank)
 	}
 	return false
 }
@@ -369,8 +378,11 @@ func (d *divider) aligned(name string, rank int) bool {
 
 // otherAxes reports whether a node names its axes, and none is that of the instances. They are an
 // attribute or the contents of an input.
-func (d *divider) otherAxes(n *onnxpb.NodeProto, input int) bool {
-	axes, rank := n.Attr("axes").GetInts(), int64(len(d.shapes[n.GetInput()[0]]))
+func (d *divider) otherAxes(n *onnxpb.NodeProto, _ int) bool {
+	axes, rank, input := n.Attr("axes").GetInts(), int64(len(d.shapes[n.GetInput()[0]])), 1
+	if n.GetOpType() == "Slice" {
+		input = 3
+	}
 	if input < len(n.GetInput()) {
 		axes = d.initializer(n.GetInput()[input]).Ints()
 	}

@@ -3,9 +3,12 @@
 package runtime
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
+	"github.com/miplc/miplc/compile/onnx"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -115,6 +118,55 @@ func TestPool(t *testing.T) {
 	for _, n := range plan.tail.GetGraph().GetNode() {
 		if slices.Contains(n.GetInput(), "h") {
 			t.Errorf("the tail reads h in %s", n.GetName())
+		}
+	}
+}
+
+// Every op whose arguments decide has a rule, and every rule is of such an op.
+func TestEveryOpHasARowRule(t *testing.T) {
+	for name, op := range onnxpb.Ops {
+		if (op.Class == onnxpb.ByArguments) != (rowRules[name] != nil) {
+			t.Errorf("%s: class %d, has a rule: %v", name, op.Class, rowRules[name] != nil)
+		}
+	}
+}
+
+// The head computes every element-wise op of graphs, so that large bags are divided whatever functions a model has.
+// Comparisons compute conditions on the way, which are not in the head.
+func TestElementwiseOpsInHead(t *testing.T) {
+	for _, op := range graph.AllOps() {
+		if !op.Elementwise() || op == graph.OpGreater || op == graph.OpGreaterOrEqual {
+			continue
+		}
+		b := graph.NewBuilder(op.String())
+		x := b.Input("instances", graph.Float, graph.Shape{graph.N, 3})
+		h := b.MatMul(x, b.Param("W", graph.Shape{3, 2}))
+		y, err := b.Apply(op, graph.Attrs{Lo: -1, Hi: 1}, []*graph.Node{h, b.Param("v", graph.Shape{2})}[:op.Arity()]...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Output("probabilities", b.Sum(b.MatMul(y, b.Param("U", graph.Shape{2, 2})), true, 0))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, portable := range []bool{false, true} {
+			m, err := onnx.Lower(g, onnx.Dialect{Opset: 17, Portable: portable,
+				Params: map[string][]float32{"W": make([]float32, 6), "v": {1, 2}, "U": make([]float32, 4)}})
+			if missing := (*onnx.NotPortable)(nil); errors.As(err, &missing) {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			reads := func(d *division) bool { // the factor after the op
+				return slices.ContainsFunc(d.head.GetGraph().GetInitializer(), func(p *onnxpb.TensorProto) bool {
+					return p.GetName() == "U"
+				})
+			}
+			if d := divideGraph(m, []int{3}); d == nil || !reads(d) {
+				t.Errorf("%v, portable %v: the op is not in the head", op, portable)
+			}
 		}
 	}
 }

@@ -25,6 +25,27 @@ func unary(k kernel.Kernel) lowering {
 	}
 }
 
+// callCost are the additions and multiplications that take as long as a call of a function of package math.
+const callCost = 64
+
+// called is the lowering of a function of one number that has no kernel.
+func called(f func(float64) float64) lowering {
+	return func(p *planner, n *graph.Node, in []ref) ref {
+		dst, size := p.result(n), p.size(n)
+		p.add(operation{
+			refs: [operands]ref{dst, in[0]}, bytes: [operands]int{4 * size, 4 * size}, units: size, cost: callCost * size,
+			shares: [operands]bool{opA: true},
+			loop: func(_ int, a *kernel.Args, from, to int) {
+				x, y := floats(a.A, size), floats(a.Dst, size)
+				for i := from; i < to; i++ {
+					y[i] = float32(f(float64(x[i])))
+				}
+			},
+		})
+		return dst
+	}
+}
+
 func clamp(p *planner, n *graph.Node, in []ref) ref {
 	dst := p.result(n)
 	lo, hi := p.scalar(float32(n.Attrs.Lo)), p.scalar(float32(n.Attrs.Hi))

@@ -317,7 +317,7 @@ func constant(p *planner, n *graph.Node, _ []ref) ref {
 	return p.literal(ndarray.Convert[float32](n.Attrs.Data))
 }
 
-// lowerings has one function per op.
+// lowerings has one function per op. Functions of one number without a kernel are called element by element.
 var lowerings graph.Table[*planner, ref]
 
 func init() {
@@ -345,5 +345,10 @@ func init() {
 
 		graph.OpConv2D: conv, graph.OpConv2DGradInput: convGradInput, graph.OpConv2DGradWeight: convGradWeight,
 		graph.OpMaxPool2D: maxPool, graph.OpMaxPool2DGrad: maxPoolGrad,
+	}
+	for _, op := range graph.AllOps() {
+		if f := op.Function(); f != nil && lowerings[op] == nil {
+			lowerings[op] = called(f)
+		}
 	}
 }

@@ -25,7 +25,8 @@ type lowerings struct {
 	portable lowering // nil: onnx-go cannot compute the op
 }
 
-// table has one row per op. It is filled by init because the lowerings refer to it.
+// table has one row per op. A function of one number whose ONNX op has the same name needs no line here: its row of
+// onnxpb.Ops has its forms. The table is filled by init because the lowerings refer to it.
 var table map[graph.Op]lowerings
 
 func init() {
@@ -35,16 +36,6 @@ func init() {
 		graph.OpConst: {lowerConst, lowerConst},
 		graph.OpFill:  {lowerFill, portableFill},
 
-		graph.OpNeg:      {unary("Neg"), unary("Neg")},
-		graph.OpExp:      {unary("Exp"), unary("Exp")},
-		graph.OpLog:      {unary("Log"), unary("Log")},
-		graph.OpSqrt:     {unary("Sqrt"), unary("Sqrt")},
-		graph.OpAbs:      {unary("Abs"), unary("Abs")},
-		graph.OpSign:     {unary("Sign"), unary("Sign")},
-		graph.OpTanh:     {unary("Tanh"), unary("Tanh")},
-		graph.OpSigmoid:  {unary("Sigmoid"), unary("Sigmoid")},
-		graph.OpSoftplus: {unary("Softplus"), unary("Softplus")},
-		graph.OpRelu:     {unary("Relu"), unary("Relu")},
 		graph.OpErf:      {unary("Erf"), portableErf},
 		graph.OpClamp:    {lowerClamp, lowerClamp},
 		graph.OpStopGrad: {same, same},
@@ -86,6 +77,17 @@ func init() {
 		graph.OpConv2DGradWeight: {lowerConv2DGradWeight, nil},
 		graph.OpMaxPool2D:        {lowerMaxPool2D, lowerMaxPool2D},
 		graph.OpMaxPool2DGrad:    {lowerMaxPool2DGrad, nil},
+	}
+	for _, op := range graph.AllOps() {
+		row := onnxpb.Ops[op.String()]
+		if table[op].full != nil || op.Function() == nil || !row.Written() {
+			continue
+		}
+		forms := lowerings{full: unary(op.String())}
+		if row.Use == onnxpb.Portable {
+			forms.portable = forms.full
+		}
+		table[op] = forms
 	}
 }
 

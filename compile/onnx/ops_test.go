@@ -88,6 +88,55 @@ func TestOpsOnORT(t *testing.T) {
 	}
 }
 
+// The ops that miplc writes are those of onnxpb.Ops, with which the contract and the estimate of memory check a file.
+func TestOpsAreInTheTable(t *testing.T) {
+	written, portable := map[string]bool{}, map[string]bool{}
+	lower := func(name string, g *graph.Graph, d onnx.Dialect, ops map[string]bool) {
+		m, err := onnx.Lower(g, d)
+		if missing := (*onnx.NotPortable)(nil); errors.As(err, &missing) {
+			return
+		}
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, n := range m.Graph.Node {
+			ops[n.OpType] = true
+		}
+	}
+	for _, c := range modeltest.Cases() {
+		g, params := renamed(c.Graph), paramsOf(c.Graph, c.Env)
+		for _, opset := range []int{17, 18} {
+			lower(c.Name, g, onnx.Dialect{Opset: opset, Params: params}, written)
+		}
+		single, err := graph.SingleBag(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lower(c.Name, single, onnx.Dialect{Opset: 17, Params: params, Portable: true}, portable)
+		if y := g.Outputs[0].Node; len(y.Shape) == 2 {
+			lower(c.Name, g, onnx.Dialect{Opset: 17, Params: params,
+				Results: []onnx.Output{{Name: "label", Node: y, Form: onnx.Largest}}}, written)
+		}
+	}
+	b := graph.NewBuilder("parts")
+	x := b.Input("x", graph.Float, graph.Shape{graph.N, 4})
+	b.Output("y", b.Mul(b.Slice(x, 1, 0, 2), b.Slice(x, 1, 2, 4)))
+	lower("parts", graph.Must(b.Graph()), onnx.Dialect{Opset: 17}, written)
+	for name, op := range onnxpb.Ops {
+		if uses := written[name] || portable[name] || name == "Flatten"; op.Written() != uses {
+			t.Errorf("%s: the table says that miplc writes it: %v; it does: %v", name, op.Written(), uses)
+		}
+		delete(written, name)
+		if portable[name] && op.Use != onnxpb.Portable {
+			t.Errorf("%s is in portable files, but the table says that onnx-go does not compute it", name)
+		}
+		delete(portable, name)
+	}
+	if len(written)+len(portable) > 0 {
+		t.Errorf("not in the table: %v, %v", written, portable)
+	}
+}
+
 // renamed renames outputs that have the name of an input, which ONNX does not allow.
 func renamed(g *graph.Graph) *graph.Graph {
 	for i, o := range g.Outputs {

@@ -76,18 +76,8 @@ func (e *Encoder) check(shape []int) error {
 	return nil
 }
 
-// encoderOps are the ops that the encoder part may use in addition to those that miplc writes. They are
-// standard inference ops without subgraphs whose shapes package footprint follows.
-var encoderOps = strings.Fields(`
-	And AveragePool BatchNormalization Ceil Celu Cos Elu Floor Gelu Gemm GlobalAveragePool GlobalMaxPool
-	GreaterOrEqual GroupNormalization HardSigmoid HardSwish InstanceNormalization LayerNormalization LeakyRelu Less
-	LessOrEqual LRN Mean Mish Not Or Pow PRelu Reciprocal ReduceL2 ReduceMean ReduceMin Resize Round Selu Sin
-	Softsign Squeeze Sum Tile`)
-
 // IsEncoderOp reports whether the encoder part may use an op of the standard domain.
-func IsEncoderOp(op string) bool {
-	return op != "Loop" && (slices.Contains(ops, op) || slices.Contains(encoderOps, op))
-}
+func IsEncoderOp(op string) bool { return onnxpb.Ops[op].Use != 0 && op != "Loop" }
 
 // Part returns the encoder part of the graph of a model file.
 func (e *Encoder) Part(g *onnxpb.GraphProto) *onnxpb.GraphProto {

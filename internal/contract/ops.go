@@ -4,23 +4,9 @@ package contract
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/internal/onnxpb"
 )
-
-// onnxGoOps are the ops that miplc's files may use and that onnx-go v0.5.0, with the replacements of package onnxpb,
-// computes correctly in the form that miplc writes. onnx-go has more ops, but they are wrong (Gemm overwrites its
-// bias) or not needed.
-var onnxGoOps = strings.Fields(`
-	Abs Add Clip Concat Conv Div Exp Flatten Identity Log LogSoftmax Loop MatMul Max MaxPool Min Mul Neg Pad
-	ReduceMax Relu Reshape Sigmoid Sign Slice Softmax Softplus Sqrt Sub Tanh Transpose`)
-
-// ops are all ops that miplc's files may use.
-var ops = slices.Concat(onnxGoOps, strings.Fields(`
-	ArgMax Cast ConstantOfShape ConvTranspose Equal Erf Expand Gather Greater GreaterOrEqual Range ReduceSum
-	ScatterElements Shape Split Unsqueeze Where`))
 
 // maxNodes is the maximum number of nodes of a graph. onnxruntime loads this number of nodes within a second.
 const maxNodes = 10_000
@@ -77,7 +63,7 @@ func structure(model *onnxpb.ModelProto, encoder int) error {
 
 func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[string]bool,
 	define func(name, what string) error) error {
-	known := slices.Contains(ops, n.GetOpType())
+	known := onnxpb.Ops[n.GetOpType()].Written()
 	if encoder {
 		known = IsEncoderOp(n.GetOpType())
 	}
@@ -124,7 +110,7 @@ func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[strin
 // onlyONNXGo reports the first op that onnx-go lacks.
 func onlyONNXGo(g *onnxpb.GraphProto) error {
 	for _, n := range g.GetNode() {
-		if !slices.Contains(onnxGoOps, n.GetOpType()) {
+		if onnxpb.Ops[n.GetOpType()].Use != onnxpb.Portable {
 			return fmt.Errorf("%s lists %s, which does not have the op %s of node %q",
 				KeyBackends, BackendONNXGo, n.GetOpType(), n.GetName())
 		}

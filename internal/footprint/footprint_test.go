@@ -41,3 +41,18 @@ func TestEstimate(t *testing.T) {
 		}
 	}
 }
+
+// Every op that a model file may have has a rule for its shape, and every rule is of such an op.
+func TestEveryOpHasAShape(t *testing.T) {
+	for name, op := range onnxpb.Ops {
+		elementwise := op.Class == onnxpb.Elementwise || op.Class == onnxpb.Logical
+		if !elementwise && shapeRules[name] == nil && name != "Loop" {
+			t.Errorf("%s has no rule", name)
+		}
+	}
+	for name := range shapeRules {
+		if onnxpb.Ops[name].Class == 0 {
+			t.Errorf("%s is not in onnxpb.Ops", name)
+		}
+	}
+}

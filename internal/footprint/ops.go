@@ -10,79 +10,99 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// shapes returns the known information about the outputs of a node, by the ONNX rules of the ops
-// that miplc writes and of those that encoders may have.
+// shapeRule returns the known information about the outputs of a node, given that of its inputs, of which there is at
+// least one.
+type shapeRule func(n *onnxpb.NodeProto, in []known) ([]known, error)
+
+// shapeRules has a rule, that of the ONNX standard, for each op of onnxpb.Ops that is not element-wise. Loop has its own,
+// see Estimate.loop.
+var shapeRules = map[string]shapeRule{
+	"ArgMax": reduce, "ReduceL2": reduce, "ReduceMax": reduce, "ReduceMean": reduce, "ReduceMin": reduce,
+	"ReduceSum": reduce,
+
+	"Cast": copied, "Identity": copied,
+
+	"BatchNormalization": sameShape, "GroupNormalization": sameShape, "InstanceNormalization": sameShape,
+	"LayerNormalization": sameShape, "LogSoftmax": sameShape, "LRN": sameShape, "ScatterElements": sameShape,
+	"Softmax": sameShape,
+
+	"AveragePool": window, "Conv": window, "ConvTranspose": window, "MaxPool": window,
+	"GlobalAveragePool": pixels, "GlobalMaxPool": pixels, "Resize": resize,
+
+	"Gemm": gemm, "MatMul": product,
+
+	"ConstantOfShape": target, "Expand": target, "Reshape": target,
+	"Flatten": rearrange, "Squeeze": rearrange, "Transpose": rearrange, "Unsqueeze": rearrange,
+
+	"Concat": concat, "Gather": gather, "Pad": pad, "Range": count, "Shape": shapeOf, "Slice": slice, "Split": split,
+	"Tile": tile,
+}
+
+// shapes applies the rule of a node.
 func shapes(n *onnxpb.NodeProto, in []known) ([]known, error) {
-	if len(in) == 0 {
+	rule := shapeRules[n.GetOpType()]
+	if c := onnxpb.Ops[n.GetOpType()].Class; rule == nil && (c == onnxpb.Elementwise || c == onnxpb.Logical) {
+		rule = arithmetic
+	}
+	switch {
+	case rule == nil:
+		return nil, fmt.Errorf("the op %s is unknown", n.GetOpType())
+	case len(in) == 0:
 		return nil, fmt.Errorf("%s has no input", n.GetOpType())
 	}
-	one := func(shape []int64) ([]known, error) { return []known{{shape: shape}}, nil }
-	x := in[0]
-	switch n.GetOpType() {
-	case "Add", "Div", "Mul", "Sub", "Max", "Min", "Equal", "Greater", "Where",
-		"And", "GreaterOrEqual", "Less", "LessOrEqual", "Mean", "Or", "Pow", "PRelu", "Sum":
-		return []known{arithmetic(n.GetOpType(), in)}, nil
-	case "Cast", "Identity":
-		return []known{x}, nil
-	case "Shape":
-		from := axisOf(n.Attr("start").GetI(), len(x.shape))
-		dims := slices.Clone(x.shape[from:max(from, axisOf(n.AttrInt("end", int64(len(x.shape))), len(x.shape)))])
-		return []known{{shape: []int64{int64(len(dims))}, ints: dims}}, nil
-	case "MatMul":
-		return one(product(x.shape, in[1].shape))
-	case "Gemm":
-		return gemm(n, in)
-	case "Conv", "ConvTranspose", "MaxPool", "AveragePool":
-		return window(n, in)
-	case "GlobalAveragePool", "GlobalMaxPool":
-		out := slices.Clone(x.shape)
-		for i := 2; i < len(out); i++ {
-			out[i] = 1
-		}
-		return one(out)
-	case "Resize":
-		return resize(in)
-	case "Tile":
-		return tile(in)
-	case "Concat":
-		return concat(n, in), nil
-	case "Reshape", "Expand", "ConstantOfShape":
-		return target(n, in)
-	case "Gather":
-		return gather(n, in), nil
-	case "Slice":
-		return slice(in)
-	case "Split":
-		return split(n, in)
-	case "Pad":
-		return pad(n, in)
-	case "Range":
-		if len(in) < 3 || len(in[0].ints) != 1 || len(in[1].ints) != 1 || len(in[2].ints) != 1 || in[2].ints[0] == 0 {
-			return nil, fmt.Errorf("the op Range of unknown extent")
-		}
-		count := max(0, (in[1].ints[0]-in[0].ints[0]+in[2].ints[0]-1)/in[2].ints[0])
-		return []known{{shape: []int64{count}, most: in[1].ints[0]}}, nil
-	case "ReduceMax", "ReduceSum", "ArgMax", "ReduceL2", "ReduceMean", "ReduceMin":
-		return reduce(n, in), nil
-	case "Squeeze", "Unsqueeze", "Flatten", "Transpose":
-		return rearrange(n, in)
+	return rule(n, in)
+}
+
+func copied(_ *onnxpb.NodeProto, in []known) ([]known, error) { return in[:1], nil }
+
+func sameShape(_ *onnxpb.NodeProto, in []known) ([]known, error) {
+	return []known{{shape: in[0].shape}}, nil
+}
+
+// shapeOf follows Shape, of which start and end may select a part.
+func shapeOf(n *onnxpb.NodeProto, in []known) ([]known, error) {
+	x := in[0].shape
+	from := axisOf(n.Attr("start").GetI(), len(x))
+	dims := slices.Clone(x[from:max(from, axisOf(n.AttrInt("end", int64(len(x))), len(x)))])
+	return []known{{shape: []int64{int64(len(dims))}, ints: dims}}, nil
+}
+
+// pixels follows pooling of whole images.
+func pixels(_ *onnxpb.NodeProto, in []known) ([]known, error) {
+	out := slices.Clone(in[0].shape)
+	for i := 2; i < len(out); i++ {
+		out[i] = 1
 	}
-	return []known{{shape: x.shape}}, nil // one value per element
+	return []known{{shape: out}}, nil
+}
+
+// count follows Range.
+func count(_ *onnxpb.NodeProto, in []known) ([]known, error) {
+	if len(in) < 3 || len(in[0].ints) != 1 || len(in[1].ints) != 1 || len(in[2].ints) != 1 || in[2].ints[0] == 0 {
+		return nil, fmt.Errorf("the op Range of unknown extent")
+	}
+	from, to, step := in[0].ints[0], in[1].ints[0], in[2].ints[0]
+	return []known{{shape: []int64{max(0, (to-from+step-1)/step)}, most: to}}, nil
 }
 
 // arithmetic follows element-wise ops, and computes the contents of small integer tensors such as
 // shapes.
-func arithmetic(op string, in []known) known {
+func arithmetic(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	all := make([][]int64, len(in))
 	for i, v := range in {
 		all[i] = v.shape
 	}
 	out := known{shape: broadcast(all...)}
-	if len(in) != 2 || in[0].ints == nil || in[1].ints == nil {
-		return out
+	if len(in) == 2 && in[0].ints != nil && in[1].ints != nil {
+		out.ints = computed(n.GetOpType(), in[0].ints, in[1].ints)
 	}
-	for i := range max(len(in[0].ints), len(in[1].ints)) {
-		a, b := in[0].ints[i%len(in[0].ints)], in[1].ints[i%len(in[1].ints)]
+	return []known{out}, nil
+}
+
+// computed returns the integers that an op computes; nil: unknown.
+func computed(op string, x, y []int64) (out []int64) {
+	for i := range max(len(x), len(y)) {
+		a, b := x[i%len(x)], y[i%len(y)]
 		switch op {
 		case "Add":
 			a += b
@@ -96,29 +116,31 @@ func arithmetic(op string, in []known) known {
 			a = min(a, b)
 		case "Div":
 			if b == 0 {
-				return known{shape: out.shape}
+				return nil
 			}
 			a /= b
 		default:
-			return known{shape: out.shape}
+			return nil
 		}
-		out.ints = append(out.ints, a)
+		out = append(out, a)
 	}
 	return out
 }
 
-func product(a, b []int64) []int64 {
+// product follows MatMul.
+func product(_ *onnxpb.NodeProto, in []known) ([]known, error) {
+	a, b := in[0].shape, in[1].shape
+	var out []int64
 	switch {
-	case len(a) == 0 || len(b) == 0:
-		return nil
-	case len(a) == 1 && len(b) == 1:
-		return nil
+	case len(a) == 0 || len(b) == 0 || len(a) == 1 && len(b) == 1:
 	case len(b) == 1:
-		return slices.Clone(a[:len(a)-1])
+		out = slices.Clone(a[:len(a)-1])
 	case len(a) == 1:
-		return append(slices.Clone(b[:len(b)-2]), b[len(b)-1])
+		out = append(slices.Clone(b[:len(b)-2]), b[len(b)-1])
+	default:
+		out = append(broadcast(a[:len(a)-2], b[:len(b)-2]), a[len(a)-2], b[len(b)-1])
 	}
-	return append(broadcast(a[:len(a)-2], b[:len(b)-2]), a[len(a)-2], b[len(b)-1])
+	return []known{{shape: out}}, nil
 }
 
 func gemm(n *onnxpb.NodeProto, in []known) ([]known, error) {
@@ -130,7 +152,7 @@ func gemm(n *onnxpb.NodeProto, in []known) ([]known, error) {
 }
 
 // tile follows Tile by known numbers.
-func tile(in []known) ([]known, error) {
+func tile(_ *onnxpb.NodeProto, in []known) ([]known, error) {
 	if len(in) != 2 || len(in[1].ints) != len(in[0].shape) {
 		return nil, fmt.Errorf("the op Tile by unknown numbers")
 	}
@@ -157,7 +179,7 @@ func pad(n *onnxpb.NodeProto, in []known) ([]known, error) {
 }
 
 // resize follows Resize by known scales or sizes.
-func resize(in []known) ([]known, error) {
+func resize(_ *onnxpb.NodeProto, in []known) ([]known, error) {
 	x := in[0].shape
 	if len(in) > 3 && len(in[3].ints) == len(x) {
 		return []known{{shape: slices.Clone(in[3].ints)}}, nil
@@ -220,7 +242,7 @@ func window(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	return []known{{shape: out}}, nil
 }
 
-func concat(n *onnxpb.NodeProto, in []known) []known {
+func concat(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	out := known{shape: slices.Clone(in[0].shape), ints: slices.Clone(in[0].ints)}
 	axis := axisOf(n.Attr("axis").GetI(), len(out.shape))
 	for _, v := range in[1:] {
@@ -233,7 +255,7 @@ func concat(n *onnxpb.NodeProto, in []known) []known {
 			out.ints = nil
 		}
 	}
-	return []known{out}
+	return []known{out}, nil
 }
 
 // target follows ops whose output shape is the contents of an input.
@@ -269,7 +291,7 @@ func target(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	return []known{{shape: to}}, nil
 }
 
-func gather(n *onnxpb.NodeProto, in []known) []known {
+func gather(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	x, at := in[0], in[1]
 	axis := axisOf(n.Attr("axis").GetI(), len(x.shape))
 	out := known{shape: append(slices.Clone(x.shape[:axis]), at.shape...)}
@@ -286,10 +308,10 @@ func gather(n *onnxpb.NodeProto, in []known) []known {
 		}
 		out.ints = append(out.ints, x.ints[i])
 	}
-	return []known{out}
+	return []known{out}, nil
 }
 
-func slice(in []known) ([]known, error) {
+func slice(_ *onnxpb.NodeProto, in []known) ([]known, error) {
 	out := known{shape: slices.Clone(in[0].shape), most: in[0].most}
 	if len(in) < 3 || in[1].ints == nil {
 		return []known{out}, nil // at most the whole value
@@ -339,7 +361,7 @@ func split(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	return out, nil
 }
 
-func reduce(n *onnxpb.NodeProto, in []known) []known {
+func reduce(n *onnxpb.NodeProto, in []known) ([]known, error) {
 	axes := n.Attr("axes").GetInts()
 	if len(in) > 1 {
 		axes = in[1].ints
@@ -363,7 +385,7 @@ func reduce(n *onnxpb.NodeProto, in []known) []known {
 	if n.GetOpType() == "ReduceMax" && elements(out.shape) == 1 {
 		out.ints = []int64{in[0].most} // of bag numbers
 	}
-	return []known{out}
+	return []known{out}, nil
 }
 
 func rearrange(n *onnxpb.NodeProto, in []known) ([]known, error) {
