@@ -270,7 +270,7 @@ func feedRows(m *onnxpb.ModelProto, env graph.Env) map[string]*graph.Tensor {
 
 // Random graphs agree in both back ends for one bag, and in onnxruntime for ragged batches.
 func TestRandomGraphs(t *testing.T) {
-	portable := 0
+	portable, noForm := 0, 0
 	for seed := range uint64(120) {
 		g := modeltest.RandomGraph(seed, modeltest.RandomOptions{Images: seed%4 == 3})
 		env := rounded(modeltest.RandomEnv(g, seed, []int{3, 1, 5}))
@@ -290,13 +290,17 @@ func TestRandomGraphs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if inBothBackEnds(t, single, rounded(modeltest.RandomEnv(single, seed, []int{1 + int(seed%7)}))) == nil {
+			np := inBothBackEnds(t, single, rounded(modeltest.RandomEnv(single, seed, []int{1 + int(seed%7)})))
+			switch {
+			case np == nil:
 				portable++
+			case np.Reason == onnx.NoForm:
+				noForm++
 			}
 		})
 	}
-	t.Logf("%d of 120 graphs run on onnx-go", portable)
-	if portable < 100 {
-		t.Errorf("only %d of 120 graphs run on onnx-go", portable)
+	t.Logf("%d of 120 graphs run on onnx-go; %d have ops that it does not", portable, noForm)
+	if 6*portable < 5*(120-noForm) {
+		t.Errorf("only %d of %d graphs run on onnx-go", portable, 120-noForm)
 	}
 }

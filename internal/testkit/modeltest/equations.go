@@ -2,7 +2,14 @@
 
 package modeltest
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/language"
+)
 
 // value is the name and the number of columns of a value of the equations. Its rows are instances or
 // bags.
@@ -27,7 +34,7 @@ func (d *draw) equations(hasScores bool) {
 	for moves := d.IntN(4); moves > 0; moves-- {
 		x = d.instanceMove(x)
 	}
-	x = d.widened(d.composed(x))
+	x = d.widened(d.called(d.composed(x)))
 	attention, logarithm := "", ""
 	if hasScores {
 		attention, logarithm = "a", "loga"
@@ -104,6 +111,26 @@ func (d *draw) instanceMove(x value) value {
 // wide reports whether the spec has layers that are wider than the compiler follows column by column (1,024). It
 // depends on the seed and not on a draw, so that other specs do not change.
 func (d *draw) wide() bool { return d.seed%16 == 9 }
+
+// otherFunctions lists the functions of one number that no other draw calls.
+var otherFunctions = slices.DeleteFunc(graph.AllOps(), func(op graph.Op) bool {
+	switch op {
+	case graph.OpExp, graph.OpLog, graph.OpSqrt, graph.OpAbs, graph.OpTanh, graph.OpSigmoid, graph.OpSoftplus,
+		graph.OpRelu, graph.OpErf:
+		return true
+	}
+	return op.Function() == nil || language.FunctionNamed(strings.ToLower(op.String())) == nil
+})
+
+// called adds a function that no other draw calls. Like wide, it depends on the seed.
+func (d *draw) called(x value) value {
+	if len(otherFunctions) == 0 || d.seed%8 != 7 {
+		return x
+	}
+	y, op := value{d.name("x"), x.columns}, otherFunctions[int(d.seed/8)%len(otherFunctions)]
+	d.let(y.name, "tanh(%s(%s))", strings.ToLower(op.String()), x.name)
+	return y
+}
 
 // widened computes features from wide values.
 func (d *draw) widened(x value) value {
