@@ -27,7 +27,6 @@ const (
 	OpSoftplus // log(1 + exp x), without overflow
 	OpRelu     // gradient 0 at 0
 	OpErf      // the error function 2/sqrt(pi) integral of exp(-t^2) from 0 to x
-	OpSin      // the sine of an angle in radians
 	OpClamp    // into [Lo, Hi]; gradient 1 inside and at the bounds, 0 outside
 	OpStopGrad // identity with gradient 0
 
@@ -178,9 +177,6 @@ func init() {
 		OpSoftplus: unaryOp("Softplus", softplus, rising(softplus), gradSoftplus),
 		OpRelu:     unaryOp("Relu", relu, rising(relu), gradRelu),
 		OpErf:      unaryOp("Erf", math.Erf, rising(math.Erf), gradErf),
-		OpSin: unaryOp("Sin", math.Sin, within(-1, 1), func(b *Builder, n, dy *Node) *Node {
-			return b.Mul(dy, b.op(OpSin, Attrs{}, b.Add(n.In[0], b.Scalar(math.Pi/2)))) // cos x = sin(x + pi/2)
-		}),
 		OpClamp: {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp,
 			ranges: columnwise(rangeOfClamp), grad: grad1(gradClamp), text: textOfClamp},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, ranges: rangesOf(0),

@@ -84,7 +84,6 @@ var functionTable = []struct{ signature, doc string }{
 	{"softplus(x)", "log(1 + exp(x)), without overflow."},
 	{"relu(x)", "max(x, 0); gradient 0 at 0."},
 	{"erf(x)", "Error function, 2/sqrt(pi) times the integral of exp(-t*t) for t from 0 to x."},
-	{"sin(x)", "Sine of an angle in radians."},
 	{"clamp(x, lo, hi)", "x kept in [lo, hi], two numbers; gradient 0 outside."},
 	{"softmax(x)", "Softmax along the last axis."},
 	{"log_softmax(x)", "Logarithm of the softmax along the last axis."},

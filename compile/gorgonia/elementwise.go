@@ -46,7 +46,6 @@ func unaryTable[T Float]() map[graph.Op]unaryRows[T] {
 		graph.OpSoftplus: {mapped[T](softplus[T]), slopeOf[T](func(x, _ float64) float64 { return sigmoid[T](x) })},
 		graph.OpRelu:     {relu[T], reluGradient[T]},
 		graph.OpErf:      {mapped[T](math.Erf), slopeOf[T](bell[T])},
-		graph.OpSin:      {mapped[T](math.Sin), slopeOf[T](func(x, _ float64) float64 { return math.Cos(x) })},
 		graph.OpStopGrad: {func(out, x []T) { copy(out, x) }, nil},
 	}
 }

@@ -62,7 +62,6 @@ func init() {
 		graph.OpSoftplus: lowerSoftplus,
 		graph.OpRelu:     lowerRelu,
 		graph.OpErf:      unary(compute.Function.Erf),
-		graph.OpSin:      unary(compute.Function.Sin),
 		graph.OpClamp:    lowerClamp,
 		graph.OpStopGrad: same,
 

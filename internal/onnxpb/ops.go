@@ -55,7 +55,7 @@ var Ops = map[string]Op{
 	"Mul": {Elementwise, Portable}, "Neg": {Elementwise, Portable}, "Pow": {Elementwise, Encoders},
 	"PRelu": {Elementwise, Encoders}, "Reciprocal": {Elementwise, Encoders}, "Relu": {Elementwise, Portable},
 	"Round": {Elementwise, Encoders}, "Selu": {Elementwise, Encoders}, "Sigmoid": {Elementwise, Portable},
-	"Sign": {Elementwise, Portable}, "Sin": {Elementwise, ORT}, "Softplus": {Elementwise, Portable},
+	"Sign": {Elementwise, Portable}, "Sin": {Elementwise, Encoders}, "Softplus": {Elementwise, Portable},
 	"Softsign": {Elementwise, Encoders}, "Sqrt": {Elementwise, Portable}, "Sub": {Elementwise, Portable},
 	"Sum": {Elementwise, Encoders}, "Tanh": {Elementwise, Portable},
 
