@@ -332,42 +332,24 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	if err != nil {
 		return err
 	}
+	var s *runs.Summary
 	if r.e.KeepModels() {
-		result.Environment, err = r.writeModel(ctx, c, t, place)
+		s, err = r.writeModel(ctx, c, t, place)
 	} else {
-		result.Environment, err = r.measureModel(ctx, t, place)
+		s, err = r.writer.Measure(ctx, t.trial, t.Report, place)
 	}
 	if err != nil {
 		return err
 	}
-	r.warnMeasured(result.Environment.MeasuredBy)
-	report := t.Report
-	result.Accuracy, result.TrainAccuracy, result.Disambiguation = report.LastAccuracy(t.trial.LastEpochs),
-		report.Measures.Accuracy(data.TrainPart), report.Disambiguation
-	result.Measures = report.Measures.Test()
-	if result.Baseline, result.Findings, err = r.writer.Baselines.Judge(ctx, t.trial, report); err != nil {
-		return err
-	}
-	result.Engine, result.Diverged = report.Engine, report.Diverged
-	result.TrainBags, result.TestBags = report.TrainBags, report.TestBags
+	r.warnMeasured(s.Environment.MeasuredBy)
+	result.Outcome, result.Measures = s.Outcome, s.Measures.Test()
+	result.Accuracy = t.Report.LastAccuracy(t.trial.LastEpochs, *s.TestAccuracy)
+	result.TrainBags, result.TestBags = s.Split.TrainBags, s.Split.TestBags
 	result.Seed = &t.trial.Program.Spec.Train.Seed.V
 	if r.e.Attention.Epochs != nil {
-		result.Attention = histograms(report.Attention, r.e.Attention.Epochs)
+		result.Attention = histograms(t.Report.Attention, r.e.Attention.Epochs)
 	}
 	return nil
-}
-
-// measureModel replaces the accuracies of a training by those of the model that it would export, and
-// returns the environment.
-func (r *runner) measureModel(ctx context.Context, t *training, engine train.EngineInfo) (*runs.Environment, error) {
-	m, err := runs.NewTrainedModel(ctx, t.trial, t.Report)
-	if err == nil {
-		err = m.Measure(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return runs.EnvironmentOf(t.trial, engine, m.MeasuredBy), nil
 }
 
 // warnMeasured warns once if accuracies are measured without onnxruntime.
@@ -381,10 +363,9 @@ func (r *runner) warnMeasured(by string) {
 	r.o.Observer.Warn(fmt.Sprintf("there is no usable onnxruntime library: accuracies are measured with %s", by))
 }
 
-// writeModel writes the folder of the run of a cell and returns its environment. Another process may
-// compute the same cell, so the run is first written to a temporary folder.
-func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Environment,
-	error) {
+// writeModel writes the folder of the run of a cell and returns its summary. Another process may compute the same cell,
+// so the run is first written to a temporary folder.
+func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Summary, error) {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, err
@@ -394,11 +375,7 @@ func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place tra
 		return nil, err
 	}
 	defer os.RemoveAll(aside)
-	summary, err := r.writer.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place)
-	if err != nil {
-		return nil, err
-	}
-	return summary.Environment, nil
+	return r.writer.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place)
 }
 
 // keeps reports whether the model of a cell is kept if it should be. It is missing if keep: models was added after the

@@ -19,7 +19,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/search"
 )
 
@@ -32,26 +31,19 @@ const suffix = ".jsonl"
 // Result is the result of one finished or failed cell, one line of a file in Folder.
 type Result struct {
 	definition.Coord
-	Key            string            `json:"key"`
-	Error          string            `json:"error,omitempty"`    // reason of the failure; there is then no accuracy
-	Diverged       *train.Divergence `json:"diverged,omitempty"` // nil unless the loss diverged
-	Accuracy       float64           `json:"accuracy"`           // on the test bags
-	TrainAccuracy  *float64          `json:"train_accuracy,omitempty"`
-	Disambiguation *float64          `json:"disambiguation_accuracy,omitempty"`
-	Measures       measure.Values    `json:"measures,omitempty"` // on the test bags
-	// on the same split; nil if it is not defined for the data
-	Baseline    *runs.Baseline    `json:"baseline,omitempty"`
-	Findings    []runs.Finding    `json:"findings,omitempty"`
-	Setting     string            `json:"setting,omitempty"` // chosen from the grid
-	Trials      []search.Result   `json:"trials,omitempty"`  // one per setting of the grid
-	Attention   []Histogram       `json:"attention,omitempty"`
-	TrainBags   int               `json:"train_bags,omitempty"`
-	TestBags    int               `json:"test_bags,omitempty"`
-	Seed        *int              `json:"seed,omitempty"` // of the training; nil: an earlier version did not record it
-	Engine      string            `json:"engine,omitempty"`
-	Seconds     float64           `json:"seconds"`
-	Miplc       string            `json:"miplc,omitempty"` // version
-	Environment *runs.Environment `json:"environment,omitempty"`
+	Key   string `json:"key"`
+	Error string `json:"error,omitempty"` // reason of the failure; there is then no accuracy
+	runs.Outcome
+	Accuracy  float64         `json:"accuracy"`           // on the test bags
+	Measures  measure.Values  `json:"measures,omitempty"` // on the test bags
+	Setting   string          `json:"setting,omitempty"`  // chosen from the grid
+	Trials    []search.Result `json:"trials,omitempty"`   // one per setting of the grid
+	Attention []Histogram     `json:"attention,omitempty"`
+	TrainBags int             `json:"train_bags,omitempty"`
+	TestBags  int             `json:"test_bags,omitempty"`
+	Seed      *int            `json:"seed,omitempty"` // of the training; nil: an earlier version did not record it
+	Seconds   float64         `json:"seconds"`
+	Miplc     string          `json:"miplc,omitempty"` // version
 }
 
 // MarshalJSON omits the accuracy of a failed cell.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 )
 
@@ -29,7 +30,7 @@ func TestHistogram(t *testing.T) {
 // correct predictions has one.
 func TestAccuracyOfFailedCell(t *testing.T) {
 	for reason, want := range map[string]bool{"": true, "no memory": false} {
-		line, err := json.Marshal(&Result{Key: "k", Error: reason, Engine: "native"})
+		line, err := json.Marshal(&Result{Key: "k", Error: reason, Outcome: runs.Outcome{Engine: "native"}})
 		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want ||
 			!strings.Contains(string(line), `"engine":"native"`) {
 			t.Errorf("%q: %s, %v", reason, line, err)

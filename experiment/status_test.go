@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/runs"
 )
 
 // The status has finished, failed and running cells. A process that ended or stopped writing is not
@@ -98,7 +99,7 @@ func many(b *testing.B, cells int) (dir string) {
 	lists := make([][]*Result, len(journals))
 	for i, c := range plan.Cells {
 		h := []Histogram{{Epoch: 1, Positive: make([]int, HistogramBins), Negative: make([]int, HistogramBins)}}
-		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Engine: "native", Attention: h}
+		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Outcome: runs.Outcome{Engine: "native"}, Attention: h}
 		lists[i%len(lists)] = append(lists[i%len(lists)], r)
 	}
 	for i, j := range journals {

@@ -80,9 +80,8 @@ type Environment struct {
 	MeasuredBy string `json:"measured_by,omitempty"`
 }
 
-// EnvironmentOf describes this process after it trained a trial on an engine. measuredBy is
-// TrainedModel.MeasuredBy.
-func EnvironmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
+// environmentOf describes this process after it trained a trial on an engine. measuredBy is FileEvaluation.By.
+func environmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
 	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
 		MeasuredBy: measuredBy}
 	if !t.Program.Spec.Fitted() {

@@ -54,9 +54,10 @@ const (
 // judged is a run whose findings are sought.
 type judged struct {
 	*train.Trial
-	report   *train.Report
-	baseline *Baseline
-	facts    *bagFacts
+	*train.Evaluation // by the model file
+	report            *train.Report
+	baseline          *Baseline
+	facts             *bagFacts
 }
 
 // findingTable has one row per finding, the most harmful first. A row returns the number, what is found in words, or ""
@@ -92,17 +93,18 @@ var findingTable = []struct {
 	{"test bags", "use more test bags, or folds in an experiment", (*judged).uncertain},
 }
 
-// Judge returns the baseline of a run and its findings, by the predictions of its model file.
-func (b *Baselines) Judge(ctx context.Context, t *train.Trial, r *train.Report) (*Baseline, []Finding, error) {
+// Judge returns the baseline of a run and its findings. found is the evaluation of its model file.
+func (b *Baselines) Judge(ctx context.Context, t *train.Trial, r *train.Report, found *train.Evaluation) (*Baseline,
+	[]Finding, error) {
 	e, err := b.of(ctx, t)
 	if err != nil {
 		return nil, nil, fmt.Errorf("baseline of %s: %w", t.Data.Name, err)
 	}
-	return e.baseline, findingsOf(t, r, e), nil
+	return e.baseline, findingsOf(t, r, found, e), nil
 }
 
-func findingsOf(t *train.Trial, r *train.Report, e *examination) []Finding {
-	j, found := &judged{t, r, e.baseline, e.facts}, []Finding{}
+func findingsOf(t *train.Trial, r *train.Report, measured *train.Evaluation, e *examination) []Finding {
+	j, found := &judged{t, measured, r, e.baseline, e.facts}, []Finding{}
 	for _, row := range findingTable {
 		if value, text := row.find(j); text != "" && len(found) < maxFindings {
 			found = append(found, Finding{row.name, math.Round(1e4*value) / 1e4, text, row.advice})
@@ -136,8 +138,8 @@ func (j *judged) failed() (float64, string) {
 
 // tested returns the interval of the test accuracy, and the classes; nil without test bags with known labels.
 func (j *judged) tested() (*measure.Interval, []measure.Class) {
-	d := j.report.Detail
-	if j.report.DetailOf != data.TestPart || d == nil || d.Accuracy == nil || d.Confusion == nil {
+	d := j.Detail
+	if j.DetailOf != data.TestPart || d == nil || d.Accuracy == nil || d.Confusion == nil {
 		return nil, nil
 	}
 	return d.Accuracy, d.Classes
@@ -166,12 +168,12 @@ func (j *judged) copies() (float64, string) {
 // testedOnOwn returns the details of the test bags with a known label that are no copies of training bags, nil if there
 // are none.
 func (j *judged) testedOnOwn() *measure.Detail {
-	p := j.report.Predictions[data.TestPart]
+	p := j.Predictions[data.TestPart]
 	if in, _ := j.tested(); in == nil || p == nil {
 		return nil
 	}
 	if len(j.facts.copies) == 0 {
-		return j.report.Detail
+		return j.Detail
 	}
 	var own measure.Predictions
 	for i, bag := range j.Split.Test {
@@ -205,7 +207,7 @@ func (j *judged) guessing() (float64, string) {
 		return 0, ""
 	}
 	return chance, fmt.Sprintf("the test accuracy %.3f is not clearly better than always predicting the most frequent "+
-		"class (%.3f)", *j.report.Measures.Accuracy(data.TestPart), chance)
+		"class (%.3f)", *j.Measures.Accuracy(data.TestPart), chance)
 }
 
 // chance returns the share of the most frequent class of the test bags and the number of bags of other classes, if the
@@ -245,8 +247,8 @@ func (j *judged) noisyCandidates() (float64, string) {
 		return share, fmt.Sprintf("the candidates of %d of %s lack the true label", outside,
 			diag.Count(known, "bag")+" with a true label")
 	}
-	tested, inside := j.report.Measures.Accuracy(data.TestPart),
-		j.report.Measures[data.TrainPart].Get(measure.InsideCandidates)
+	tested, inside := j.Measures.Accuracy(data.TestPart),
+		j.Measures[data.TrainPart].Get(measure.InsideCandidates)
 	if tested == nil || inside == nil {
 		return 0, ""
 	}
@@ -288,7 +290,7 @@ func (j *judged) contradictions() (float64, string) {
 // beaten compares the baseline with the model on the test bags that only one of them predicts right: a difference of
 // more than 1.64 standard deviations would be rare by chance.
 func (j *judged) beaten() (float64, string) {
-	p := j.report.Predictions[data.TestPart]
+	p := j.Predictions[data.TestPart]
 	if j.baseline == nil || p == nil {
 		return 0, ""
 	}
@@ -308,12 +310,12 @@ func (j *judged) beaten() (float64, string) {
 	}
 	return j.baseline.TestAccuracy, fmt.Sprintf("logistic regression on the mean, maximum and minimum of the instances "+
 		"is better: %.3f of the test bags, the model has %.3f",
-		j.baseline.TestAccuracy, *j.report.Measures.Accuracy(data.TestPart))
+		j.baseline.TestAccuracy, *j.Measures.Accuracy(data.TestPart))
 }
 
 func (j *judged) overfit() (float64, string) {
 	in, _ := j.tested()
-	trained, tested := j.report.Measures.Accuracy(data.TrainPart), j.report.Measures.Accuracy(data.TestPart)
+	trained, tested := j.Measures.Accuracy(data.TrainPart), j.Measures.Accuracy(data.TestPart)
 	if in == nil || trained == nil || *trained < in.High+overfit {
 		return j.overfitCandidates()
 	}
@@ -323,8 +325,8 @@ func (j *judged) overfit() (float64, string) {
 
 // overfitCandidates compares how many predictions are candidates: a model can learn false candidates by heart, too.
 func (j *judged) overfitCandidates() (float64, string) {
-	trained, tested := j.report.Measures[data.TrainPart].Get(measure.InsideCandidates),
-		j.report.Measures[data.TestPart].Get(measure.InsideCandidates)
+	trained, tested := j.Measures[data.TrainPart].Get(measure.InsideCandidates),
+		j.Measures[data.TestPart].Get(measure.InsideCandidates)
 	if trained == nil || tested == nil {
 		return 0, ""
 	}
@@ -456,7 +458,7 @@ func (j *judged) jumpingWeights() (float64, string) {
 // about a quarter as many as of the test bags: a model that has learned its training bags makes far fewer errors
 // there, but wrong candidate sets may be in both parts.
 func (j *judged) doubtful() (float64, string) {
-	p := j.report.Predictions[data.TrainPart]
+	p := j.Predictions[data.TrainPart]
 	if p == nil || j.Data.Multi {
 		return 0, ""
 	}
@@ -472,7 +474,7 @@ func (j *judged) doubtful() (float64, string) {
 	if names == nil || float64(inside) < confident*float64(len(j.Split.Train)) {
 		return 0, ""
 	}
-	if p := j.report.Predictions[data.TestPart]; p != nil {
+	if p := j.Predictions[data.TestPart]; p != nil {
 		wrong := 0
 		for i, bag := range j.Split.Test {
 			if j.rejects(p.Row(i), bag) {
@@ -509,7 +511,7 @@ func (j *judged) bagName(bag int) string {
 
 func (j *judged) miscalibrated() (float64, string) {
 	in, _ := j.tested()
-	ece := j.report.Measures[data.TestPart].Get(measure.ECE)
+	ece := j.Measures[data.TestPart].Get(measure.ECE)
 	if in == nil || ece == nil || *ece < miscalibrated || j.Program.Unsure { // a warning has said it
 		return 0, ""
 	}
@@ -518,7 +520,7 @@ func (j *judged) miscalibrated() (float64, string) {
 }
 
 func (j *judged) disagreement() (float64, string) {
-	v, t := j.report.Measures.Accuracy(data.ValidationPart), j.report.Measures.Accuracy(data.TestPart)
+	v, t := j.Measures.Accuracy(data.ValidationPart), j.Measures.Accuracy(data.TestPart)
 	if v == nil || t == nil {
 		return 0, ""
 	}

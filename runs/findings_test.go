@@ -131,8 +131,8 @@ func TestSpoiledRunsAreFound(t *testing.T) {
 
 func TestClassesThatAreNeverPredicted(t *testing.T) {
 	classes := []measure.Class{{Name: "cat", Support: 5}, {Name: "dog", Support: 4}, {Name: "cow", Support: 9, Predicted: 9}}
-	j := &judged{report: &train.Report{DetailOf: data.TestPart, Detail: &measure.Detail{Accuracy: &measure.Interval{},
-		Confusion: [][]int{}, Classes: classes}}}
+	j := &judged{Evaluation: &train.Evaluation{DetailOf: data.TestPart, Detail: &measure.Detail{
+		Accuracy: &measure.Interval{}, Confusion: [][]int{}, Classes: classes}}}
 	if n, text := j.unpredicted(); n != 1 || text != "1 of 3 classes is never predicted on the test bags: cat" {
 		t.Errorf("%v, %s", n, text)
 	}
@@ -177,7 +177,8 @@ func TestFindingsOfBagsWithoutLabels(t *testing.T) {
 		}
 		all := d.AllBags()
 		return &judged{Trial: &train.Trial{Data: d, Split: &data.Split{Validation: all[:100], Test: all[100:]}},
-			facts: &bagFacts{}, report: &train.Report{Metrics: []train.Metrics{metrics(best), metrics(last)},
+			facts: &bagFacts{}, report: &train.Report{Metrics: []train.Metrics{metrics(best), metrics(last)}},
+			Evaluation: &train.Evaluation{
 				Measures: train.Measures{data.ValidationPart: {measure.Accuracy: best}, data.TestPart: {measure.Accuracy: last}},
 				DetailOf: data.TestPart, Detail: &measure.Detail{Accuracy: &measure.Interval{Low: 0.4, High: 0.8},
 					Confusion: [][]int{{labelled / 2, 0}, {0, labelled / 2}},

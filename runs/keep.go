@@ -18,8 +18,7 @@ import (
 )
 
 // Keep writes the folder of a run for a trial that is already trained. The folder has the files that
-// Train writes, except checkpoints. Keep replaces the accuracies of the report by those of the
-// exported model. Several processes may keep runs in the same dir: Keep writes to the folder
+// Train writes, except checkpoints. Several processes may keep runs in the same dir: Keep writes to the folder
 // temporary, which no other process uses, and then moves its files to dir. temporary must be on the
 // same file system. An existing run in dir is replaced unless it has the same model. A model that fails its check is
 // moved, too, with the names that Train gives it.

@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runs/plot"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -30,32 +29,46 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 // Writer writes the folders of trained runs.
 type Writer struct{ Baselines *Baselines }
 
-// writeResults writes the checked model, the figures and the summary of a trained run. The
-// accuracies of report and summary are those of the exported model.
+// writeResults writes the checked model, the figures and the summary of a trained run.
 func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
 	engine train.EngineInfo) (*Summary, error) {
 	m, err := NewTrainedModel(ctx, t, report)
 	if err != nil {
 		return nil, err
 	}
-	agreement, err := m.Export(ctx, ModelPath(t.Dir))
+	agreement, found, err := m.Export(ctx, ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}
-	plots, err := writePlots(t.Dir, t.Program.Spec.Name.V, report, t.Data)
+	plots, err := writePlots(t, report, &found.Evaluation)
 	if err != nil {
 		return nil, err
 	}
-	baseline, found, err := w.Baselines.Judge(ctx, t, report)
+	s, err := w.summarize(ctx, m, found, engine)
 	if err != nil {
 		return nil, err
 	}
-	s := summarize(t, report, engine, m, agreement, plots)
-	s.Baseline, s.Findings = baseline, found
+	s.Parity = agreement
+	s.Files = append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...)
 	if s.ModelSHA256, err = fileio.SHA256(ModelPath(t.Dir)); err != nil {
 		return nil, err
 	}
 	return s, fileio.ReplaceJSON(filepath.Join(t.Dir, SummaryFile), s) // which marks the run as finished
+}
+
+// Measure returns the summary of a trained run without its folder: the accuracies are those of the model that it would
+// export.
+func (w *Writer) Measure(ctx context.Context, t *train.Trial, report *train.Report,
+	engine train.EngineInfo) (*Summary, error) {
+	m, err := NewTrainedModel(ctx, t, report)
+	if err != nil {
+		return nil, err
+	}
+	found, err := m.Measure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.summarize(ctx, m, found, engine)
 }
 
 // knownLabels returns the number of bags with a true label in each part of the split, or nil if all
@@ -84,30 +97,31 @@ func knownLabels(t *train.Trial) map[string]int {
 	return known
 }
 
-// summarize returns the summary without what is computed from the model file.
-func summarize(t *train.Trial, r *train.Report, engine train.EngineInfo, m *TrainedModel,
-	agreement *parity.Agreement, plots []string) *Summary {
+// summarize returns the summary of a run without its files. found is the evaluation of its model file.
+func (w *Writer) summarize(ctx context.Context, m *TrainedModel, found *FileEvaluation,
+	engine train.EngineInfo) (*Summary, error) {
+	t, r := m.trial, m.report
+	baseline, findings, err := w.Baselines.Judge(ctx, t, r, &found.Evaluation)
+	if err != nil {
+		return nil, err
+	}
 	spec := t.Program.Spec
 	s := &Summary{
-		Name: spec.Name.V, Version: CurrentBuild().Miplc, Engine: r.Engine, EngineReason: engine.Reason, Device: engine.Device,
-		DeviceName:  engine.DeviceName,
-		Environment: EnvironmentOf(t, engine, m.MeasuredBy), Epochs: r.Epochs, Seed: r.Seed,
-		Parameters: m.Program.FlatSize(), Diverged: r.Diverged, Best: r.Best, SampledAccuracy: r.SampledAccuracy,
-		TestAccuracy: r.Measures.Accuracy(data.TestPart), ValidationAccuracy: r.Measures.Accuracy(data.ValidationPart),
-		TrainAccuracy:  r.Measures.Accuracy(data.TrainPart),
-		Disambiguation: r.Disambiguation, Loss: r.Loss, Measures: r.Measures, DetailOf: r.DetailOf, Detail: r.Detail,
-		Temperature: m.Temperature,
-		Seconds:     r.Seconds,
-		Data:        DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
-		Split:       summarizeSplit(t),
-		SpecSHA256:  spec.Identity(), Parity: agreement,
-		Files: append([]string{ModelFile, SpecFile, SplitFile, SummaryFile, train.MetricsFile}, plots...),
+		Name: spec.Name.V, Version: CurrentBuild().Miplc, EngineReason: engine.Reason, Device: engine.Device,
+		DeviceName: engine.DeviceName, Seed: t.Seed(), Parameters: m.Program.FlatSize(),
+		TestAccuracy:       found.Measures.Accuracy(data.TestPart),
+		ValidationAccuracy: found.Measures.Accuracy(data.ValidationPart),
+		Outcome: Outcome{Engine: r.Engine, Environment: environmentOf(t, engine, found.By), Diverged: r.Diverged,
+			TrainAccuracy: found.Measures.Accuracy(data.TrainPart), Disambiguation: r.Disambiguation,
+			Baseline: baseline, Findings: findings},
+		Training: r.Training, Evaluation: found.Evaluation, Temperature: m.Temperature,
+		Data:  DataFacts{t.Data.Name, t.Data.Bags(), t.Data.AllClassNames(), t.Data.Hash(), t.Data.Outside()},
+		Split: summarizeSplit(t), KnownLabels: knownLabels(t), SpecSHA256: spec.Identity(),
 	}
-	s.KnownLabels = knownLabels(t)
 	if spec.Fitted() {
 		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
 	}
-	return s
+	return s, nil
 }
 
 // Names of the figures in PlotsFolder.
@@ -122,9 +136,9 @@ const (
 var plotFiles = []string{lossPlot, attentionPlot, weightsPlot, confusionPlot, reliabilityPlot}
 
 // writePlots writes the figures of a run, except those without data, and returns their names in the
-// folder of the run.
-func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]string, error) {
-	classes, detail := set.AllClassNames(), report.Detail
+// folder of the run. found is the evaluation of the model file.
+func writePlots(t *train.Trial, report *train.Report, found *train.Evaluation) ([]string, error) {
+	title, classes, detail := t.Program.Spec.Name.V, t.Data.AllClassNames(), found.Detail
 	metrics, figures := slices.Clone(report.Metrics), map[string][]byte{}
 	if report.Fitted != nil { // only the last iteration has accuracies, which are not a curve
 		for i := range metrics {
@@ -141,10 +155,10 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		figures[weightsPlot] = plot.WeightTrajectories(title+": label weights of training bags", report.Trajectories, classes)
 	}
 	if detail.Accuracy != nil && detail.Confusion != nil {
-		figures[confusionPlot] = plot.Confusion(fmt.Sprintf("%s: %s bags", title, report.DetailOf), detail.Confusion, classes)
+		figures[confusionPlot] = plot.Confusion(fmt.Sprintf("%s: %s bags", title, found.DetailOf), detail.Confusion, classes)
 	}
 	if len(detail.Reliability) > 0 {
-		figures[reliabilityPlot] = plot.Reliability(fmt.Sprintf("%s: calibration on the %s bags", title, report.DetailOf),
+		figures[reliabilityPlot] = plot.Reliability(fmt.Sprintf("%s: calibration on the %s bags", title, found.DetailOf),
 			detail.Reliability)
 	}
 	var names []string
@@ -152,7 +166,7 @@ func writePlots(dir, title string, report *train.Report, set *data.Dataset) ([]s
 		if figures[file] == nil {
 			continue
 		}
-		if err := fileio.Replace(filepath.Join(dir, PlotsFolder, file), figures[file]); err != nil {
+		if err := fileio.Replace(filepath.Join(t.Dir, PlotsFolder, file), figures[file]); err != nil {
 			return nil, err
 		}
 		names = append(names, PlotsFolder+"/"+file)

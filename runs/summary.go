@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
@@ -21,46 +20,41 @@ type Summary struct {
 	Name    string `json:"name"`
 	Version string `json:"miplc"`
 	// fitted learner; Engine is then its name and Epochs the number of its iterations
-	Learner      string            `json:"learner,omitempty"`
-	Engine       string            `json:"engine"`
-	EngineReason string            `json:"engine_reason"` // why this engine on this device
-	Device       string            `json:"device"`        // cpu, cuda or an execution provider
-	DeviceName   string            `json:"device_name,omitempty"`
-	Environment  *Environment      `json:"environment"`
-	Epochs       int               `json:"epochs"`
-	Seed         uint64            `json:"seed"`
-	Parameters   int               `json:"parameters"`
-	Diverged     *train.Divergence `json:"diverged,omitempty"` // nil unless the loss exploded
-	// choice of train.best; Epochs is then that of the training that made the model
-	Best               *train.Best `json:"best,omitempty"`
-	TestAccuracy       *float64    `json:"accuracy,omitempty"` // of the test bags
-	ValidationAccuracy *float64    `json:"validation_accuracy,omitempty"`
-	// of the test bags, for learners that also predict by sampling
-	SampledAccuracy *float64 `json:"sampled_accuracy,omitempty"`
-	TrainAccuracy   *float64 `json:"train_accuracy,omitempty"`
-	// share of the training bags whose true label has the largest label weight
-	Disambiguation *float64 `json:"disambiguation_accuracy,omitempty"`
-	Loss           float64  `json:"loss"` // mean of the last epoch
-	// of the exported model, by part of the split
-	Measures train.Measures `json:"measures"`
-	// part of the split: test, or train without test bags
-	DetailOf string `json:"detail_of"`
-	// classes, confusion matrix and calibration of that part
-	Detail *measure.Detail `json:"detail"`
-	// nil if it is not defined for the data
-	Baseline *Baseline `json:"baseline,omitempty"`
-	// weaknesses of the run and its data, the most harmful first
-	Findings    []Finding    `json:"findings"`
-	Temperature *Temperature `json:"temperature,omitempty"` // nil without export.temperature
-	Seconds     float64      `json:"seconds"`               // of training
-	Data        DataFacts    `json:"data"`
-	Split       SplitSummary `json:"split"`
+	Learner            string   `json:"learner,omitempty"`
+	EngineReason       string   `json:"engine_reason"` // why this engine on this device
+	Device             string   `json:"device"`        // cpu, cuda or an execution provider
+	DeviceName         string   `json:"device_name,omitempty"`
+	Seed               uint64   `json:"seed"`
+	Parameters         int      `json:"parameters"`
+	TestAccuracy       *float64 `json:"accuracy,omitempty"` // of the test bags
+	ValidationAccuracy *float64 `json:"validation_accuracy,omitempty"`
+	Outcome
+	train.Training
+	train.Evaluation              // of the exported model
+	Temperature      *Temperature `json:"temperature,omitempty"` // nil without export.temperature
+	Data             DataFacts    `json:"data"`
+	Split            SplitSummary `json:"split"`
 	// bags with a true label, by part of the split; nil if all have one
 	KnownLabels map[string]int    `json:"known_labels,omitempty"`
 	SpecSHA256  string            `json:"spec_sha256"`
 	ModelSHA256 string            `json:"model_sha256"`
 	Parity      *parity.Agreement `json:"parity"`
 	Files       []string          `json:"files"` // in the folder of the run
+}
+
+// Outcome is what a run has shown, in its training and by the predictions of its model file. The summary of a run and
+// the result of a cell of an experiment share it.
+type Outcome struct {
+	Engine        string            `json:"engine,omitempty"` // that trained, or the learner
+	Environment   *Environment      `json:"environment,omitempty"`
+	Diverged      *train.Divergence `json:"diverged,omitempty"` // nil unless the loss exploded
+	TrainAccuracy *float64          `json:"train_accuracy,omitempty"`
+	// share of the training bags whose true label has the largest label weight
+	Disambiguation *float64 `json:"disambiguation_accuracy,omitempty"`
+	// nil if it is not defined for the data
+	Baseline *Baseline `json:"baseline,omitempty"`
+	// weaknesses of the run and its data, the most harmful first; nil: not sought
+	Findings []Finding `json:"findings,omitzero"`
 }
 
 // DataFacts identifies a dataset.

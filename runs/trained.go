@@ -26,11 +26,9 @@ type TrainedModel struct {
 	Program     *compile.Program     // of the exported model, with its temperature
 	Params      map[string][]float32 // row-major, by name
 	Temperature *Temperature         // nil: none
-	// engine that Export or Measure used for the accuracies: a back end or the interpreter
-	MeasuredBy string
-	trial      *train.Trial
-	report     *train.Report
-	metadata   export.Metadata
+	trial       *train.Trial
+	report      *train.Report
+	metadata    export.Metadata
 }
 
 // NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
@@ -44,12 +42,18 @@ func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report) 
 	return m, m.setTemperature(ctx)
 }
 
-// Export checks the model, writes it to path and replaces the accuracies and measures of the report
-// by those of the file. It returns the differences between the engines.
-func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreement, error) {
+// FileEvaluation is the evaluation of a model file, which has predicted all bags of the trial.
+type FileEvaluation struct {
+	train.Evaluation
+	By string // engine that ran the file: a back end or the interpreter
+}
+
+// Export checks the model, writes it to path and evaluates the file. It also returns the differences between the
+// engines.
+func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreement, *FileEvaluation, error) {
 	draw, err := m.bags()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var images *train.Trial
 	if joins(m.trial) {
@@ -60,37 +64,37 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreeme
 		err = fmt.Errorf("%w\n%s", err, m.report.Diverged)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if images != nil { // the features are known
-		return agreement, m.Measure(ctx)
+		found, err := m.Measure(ctx)
+		return agreement, found, err
 	}
 	content, err := fileio.Read(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return agreement, m.measureFile(ctx, content, interpreted(m.Program, m.Params))
+	found, err := m.measureFile(ctx, content, interpreted(m.Program, m.Params))
+	return agreement, found, err
 }
 
-// Measure replaces the accuracies and measures of the report by those of the model that would be
-// exported with signature bag. It writes no file.
-func (m *TrainedModel) Measure(ctx context.Context) error {
+// Measure evaluates the model that would be exported with signature bag. It writes no file.
+func (m *TrainedModel) Measure(ctx context.Context) (*FileEvaluation, error) {
 	content, interpreter, err := m.singleBagFile()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return m.measureFile(ctx, content, interpreter)
 }
 
-// measureFile replaces the accuracies and measures of the report by those of a model file.
-func (m *TrainedModel) measureFile(ctx context.Context, content []byte, interpreter predictFunc) error {
+// measureFile evaluates a model file.
+func (m *TrainedModel) measureFile(ctx context.Context, content []byte, interpreter predictFunc) (*FileEvaluation,
+	error) {
 	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, interpreter)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	m.MeasuredBy = engine
-	m.report.Remeasure(m.trial, found)
-	return nil
+	return &FileEvaluation{m.report.Evaluate(m.trial, found), engine}, nil
 }
 
 // bags returns the bags on which the engines are compared.

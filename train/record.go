@@ -208,18 +208,15 @@ func (t *Trial) detailPart() string {
 func (r *Record) Report(engine string, state *State) *Report {
 	final := r.Metrics[len(r.Metrics)-1]
 	p := &Report{
-		Engine: engine, Seed: r.Seed(), Epochs: r.Epochs,
-		TrainBags: len(r.Split.Train), ValidationBags: len(r.Split.Validation), TestBags: len(r.Split.Test),
-		Loss: final.Loss, Diverged: cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()),
-		Disambiguation: final.Disambiguation,
-		Trajectories:   r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state,
+		Training: Training{Epochs: r.Epochs, Loss: final.Loss}, Engine: engine,
+		Diverged:       cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()),
+		Disambiguation: final.Disambiguation, Evaluation: r.evaluation(r.Last, final.Measures),
+		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state,
 		Weights: r.Weights,
 	}
 	for _, m := range r.Metrics {
 		p.Seconds += m.Seconds
 	}
-	part := r.detailPart()
-	p.Measures, p.Detail, p.DetailOf = final.Measures, r.Last[part].Detail(r.Data.AllClassNames()), part
 	return p
 }
 

@@ -69,7 +69,6 @@ func (r *Report) addSearch(search *Report) {
 	best := *search.Best
 	best.Refit = true
 	r.Best, r.Metrics = &best, search.Metrics
-	r.TrainBags, r.ValidationBags = search.TrainBags, search.ValidationBags
 	r.Resumed, r.Seconds = search.Resumed, r.Seconds+search.Seconds
 }
 

@@ -16,44 +16,54 @@ type Trajectory struct {
 	Weights    [][]float32 `json:"weights"` // [1 + epochs][classes]; the first row is the start
 }
 
-// Report has the results of a trial. Its JSON omits the large fields.
+// Report has the results of a trial, as the engine measured them.
 type Report struct {
-	Engine         string `json:"engine"`
-	Seed           uint64 `json:"seed"`
-	Epochs         int    `json:"epochs"`
-	Resumed        int    `json:"resumed_after_epoch"` // 0: from the start
-	TrainBags      int    `json:"train_bags"`
-	ValidationBags int    `json:"validation_bags,omitempty"`
-	TestBags       int    `json:"test_bags"`
-	// Best is the choice of train.best; nil without it.
-	Best *Best   `json:"best,omitempty"`
-	Loss float64 `json:"loss"` // of the last epoch
-	// Diverged is nil unless the loss exploded.
-	Diverged *Divergence `json:"diverged,omitempty"`
-	// SampledAccuracy is the test accuracy of a learner with predictions from posterior draws,
-	// else nil.
-	SampledAccuracy *float64     `json:"sampled_accuracy,omitempty"`
-	Disambiguation  *float64     `json:"disambiguation_accuracy"`
-	Measures        Measures     `json:"measures"`  // of the engine that trained, until Remeasure
-	DetailOf        string       `json:"detail_of"` // part of the split: "test", or "train" if there is no test bag
-	Trajectories    []Trajectory `json:"trajectories"`
-	Seconds         float64      `json:"seconds"` // of all epochs, evaluation included
-
-	Metrics   []Metrics           `json:"-"`
-	Detail    *measure.Detail     `json:"-"` // of the part DetailOf
-	Attention []AttentionSnapshot `json:"-"` // at the epochs of Trial.Snapshots
-	Program   *compile.Program    `json:"-"` // of the model: its inference graph has the parameters State.Params
-	State     *State              `json:"-"`
-	Fitted    FittedModel         `json:"-"` // a fitted learner, which predicts in float64; nil for trained models
-	// Predictions are those of Remeasure, by part of the split.
-	Predictions PartPredictions `json:"-"`
-	Weights     []float32       `json:"-"` // label weights of all bags, [bags, classes]; those of test bags do not change
+	Training
+	Engine   string
+	Resumed  int         // epochs in the checkpoint from which the training continued; 0: from the start
+	Diverged *Divergence // nil unless the loss exploded
+	// Disambiguation is the share of the training bags whose true label has the largest label weight; nil if no true
+	// label is known.
+	Disambiguation *float64
+	Evaluation     // by the engine, after the last epoch
+	Metrics        []Metrics
+	Trajectories   []Trajectory
+	Attention      []AttentionSnapshot // at the epochs of Trial.Snapshots
+	Program        *compile.Program    // of the model: its inference graph has the parameters State.Params
+	State          *State
+	Fitted         FittedModel // a fitted learner, which predicts in float64; nil for trained models
+	Weights        []float32   // label weights of all bags, [bags, classes]; those of test bags do not change
 }
 
-// Remeasure replaces measures and details by those of other predictions, such as the
-// exported model's: the probabilities [k] of the bags of each part of the split, by its name. Validation
-// bags on which the model was trained again count as training bags.
-func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
+// Training has the numbers of a training that the summary of its run also has.
+type Training struct {
+	Epochs int `json:"epochs"` // or iterations of a learner; with Best those of the training that made the model
+	// Best is the choice of train.best; nil without it.
+	Best *Best   `json:"best,omitempty"`
+	Loss float64 `json:"loss"` // mean of the last epoch
+	// SampledAccuracy is the test accuracy of a learner with predictions from posterior draws, else nil.
+	SampledAccuracy *float64 `json:"sampled_accuracy,omitempty"`
+	Seconds         float64  `json:"seconds"` // of all epochs, evaluation included
+}
+
+// Evaluation has the measures of predictions of the bags of a split, by an engine or by a model file.
+type Evaluation struct {
+	Measures    Measures        `json:"measures"`  // by part of the split
+	DetailOf    string          `json:"detail_of"` // part of the split: "test", or "train" if there is no test bag
+	Detail      *measure.Detail `json:"detail"`    // classes, confusion matrix and calibration of that part
+	Predictions PartPredictions `json:"-"`
+}
+
+// evaluation returns the evaluation of predictions with the given measures.
+func (t *Trial) evaluation(found PartPredictions, measures Measures) Evaluation {
+	part := t.detailPart()
+	return Evaluation{measures, part, found[part].Detail(t.Data.AllClassNames()), found}
+}
+
+// Evaluate returns the evaluation of predictions by the trained model, such as those of its file: the probabilities [k]
+// of the bags of each part of the split, by its name. Validation bags on which the model was trained again count as
+// training bags.
+func (r *Report) Evaluate(t *Trial, probabilities map[string][][]float32) Evaluation {
 	rec, found := Record{Trial: t}, PartPredictions{}
 	for _, part := range t.Split.Parts() {
 		name := part.Name
@@ -67,15 +77,13 @@ func (r *Report) Remeasure(t *Trial, probabilities map[string][][]float32) {
 			rec.Add(found[name], bag, probabilities[part.Name][i], nil)
 		}
 	}
-	part := t.detailPart()
-	r.Detail, r.DetailOf = found[part].Detail(t.Data.AllClassNames()), part
-	r.Predictions, r.Measures = found, t.measuresOf(found)
+	return t.evaluation(found, t.measuresOf(found))
 }
 
-// LastAccuracy returns the mean test accuracy of the last n epochs, or of the last one if n < 2. Measures count as
-// those of the last one. All of these epochs must have a test accuracy, see Trial.LastEpochs.
-func (r *Report) LastAccuracy(n int) float64 {
-	sum, before := *r.Measures.Accuracy(data.TestPart), max(n, 1)-1
+// LastAccuracy returns the mean test accuracy of the last n epochs, given that of the last one. All of these epochs must
+// have a test accuracy, see Trial.LastEpochs.
+func (r *Report) LastAccuracy(n int, last float64) float64 {
+	sum, before := last, max(n, 1)-1
 	for _, m := range r.Metrics[max(0, len(r.Metrics)-1-before):max(0, len(r.Metrics)-1)] {
 		sum += *m.Measures.Accuracy(data.TestPart)
 	}

@@ -144,7 +144,7 @@ func folder(t testing.TB, seed uint64) string {
 	add := func(c definition.Coord, accuracy float64) {
 		key := strings.ReplaceAll(c.String(), " ", "-")
 		cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Engine: "native", Seconds: float64(seed),
+		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Outcome: runs.Outcome{Engine: "native"}, Seconds: float64(seed),
 			Measures: measure.Values{measure.LogLoss: 2 - 2*accuracy, "brier": 0.5}}
 		switch {
 		case c.Learner == "miplgp" && c.Data == "CRC":
@@ -763,9 +763,9 @@ func TestBadFolders(t *testing.T) {
 func TestCSV(t *testing.T) {
 	accuracy := 0.75
 	cells := []experiment.Result{
-		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625, TrainAccuracy: &accuracy,
+		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625,
 			TrainBags: 7, TestBags: 3,
-			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Engine: "native", Setting: "train.lr=0.1"},
+			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Outcome: runs.Outcome{Engine: "native", TrainAccuracy: &accuracy}, Setting: "train.lr=0.1"},
 		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2},
 			Error: "no\nmemory"},
 	}
