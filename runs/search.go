@@ -218,7 +218,7 @@ func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, di
 		within, stop = context.WithTimeout(ctx, o.Budget)
 	}
 	defer stop()
-	w := &searchWatch{task: o, search: s, began: time.Now(), total: s.Total() - s.Trained()}
+	w := &searchWatch{Observer: train.NotesOf(o.Observer), task: o, search: s, began: time.Now(), total: s.Total() - s.Trained()}
 	err = search.Run(within, trainers, []*search.Search{s}, train.Options{Observer: w}, func(*search.Search, int) {
 		w.show()
 	})
@@ -234,22 +234,12 @@ func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, di
 
 // searchWatch reports the progress of a search.
 type searchWatch struct {
-	train.Silent
-	task       *SearchTask
-	search     *search.Search
-	began      time.Time
-	mu         sync.Mutex
-	did, total int // epochs
-}
-
-// Note implements train.Observer.
-func (w *searchWatch) Note(text string) {
-	(&train.Options{Observer: w.task.Observer}).ObserverOrSilent().Note(text)
-}
-
-// Warn implements train.Observer.
-func (w *searchWatch) Warn(text string) {
-	(&train.Options{Observer: w.task.Observer}).ObserverOrSilent().Warn(text)
+	train.Observer // for notes and warnings
+	task           *SearchTask
+	search         *search.Search
+	began          time.Time
+	mu             sync.Mutex
+	did, total     int // epochs
 }
 
 // Epoch implements train.Observer.

@@ -164,7 +164,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		}
 		return err
 	}
-	warn(list, b.Observer)
+	warn(list, train.NotesOf(b.Observer))
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.MergeObservers(observer, list)
@@ -182,9 +182,8 @@ func (b *trainCall) train(ctx context.Context) error {
 }
 
 // warn warns of what the compiler and the readers of the data noticed, of classes that are too rare for the split,
-// and of classes that the trials cannot learn, because no training bag may have them. observer may be nil.
+// and of classes that the trials cannot learn, because no training bag may have them.
 func warn(trials []*train.Trial, observer train.Observer) {
-	o := train.Options{Observer: observer}
 	warned := map[string]bool{}
 	for _, t := range trials {
 		texts := slices.Concat(t.Program.Warnings, t.Data.Warnings, t.Split.Warnings)
@@ -195,7 +194,7 @@ func warn(trials []*train.Trial, observer train.Observer) {
 		for _, text := range texts {
 			if !warned[text] {
 				warned[text] = true
-				o.ObserverOrSilent().Warn(text)
+				observer.Warn(text)
 			}
 		}
 	}

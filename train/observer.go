@@ -84,6 +84,22 @@ func (Silent) Step(Progress)           {}
 func (Silent) Epoch(Metrics, Progress) {}
 func (Silent) Warn(string)             {}
 
+// NotesOf returns an observer that passes only notes and warnings to o, which may be nil.
+func NotesOf(o Observer) Observer {
+	if o == nil {
+		return Silent{}
+	}
+	return notesOnly{to: o}
+}
+
+type notesOnly struct {
+	Silent
+	to Observer
+}
+
+func (n notesOnly) Note(text string) { n.to.Note(text) }
+func (n notesOnly) Warn(text string) { n.to.Warn(text) }
+
 // MergeObservers returns an observer for several trials that train at the same time. It passes
 // their events to o as those of a single training: an epoch is an epoch of any trial, and its
 // metrics are means over the newest metrics of each trial.

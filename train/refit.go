@@ -79,17 +79,8 @@ func refitObserver(o Options, trials []*Trial) Observer {
 	if len(trials) > 1 {
 		to.Note(fmt.Sprintf("training %s again on training and validation bags, each for the epochs that train.best chose",
 			diag.Count(len(trials), "run")))
-		return notesOnly{to: to}
+		return NotesOf(to)
 	}
 	to.Note(fmt.Sprintf("training again on training and validation bags for %s", diag.Count(trials[0].Until, "epoch")))
 	return to
 }
-
-// notesOnly passes on only notes and warnings.
-type notesOnly struct {
-	Silent
-	to Observer
-}
-
-func (n notesOnly) Note(text string) { n.to.Note(text) }
-func (n notesOnly) Warn(text string) { n.to.Warn(text) }
