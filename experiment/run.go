@@ -125,7 +125,7 @@ type runner struct {
 	maxGroup int // maximum number of trainings in one program
 	have     *Results
 	trainers *engines.Trainers
-	writer   runs.Writer
+	writer   *runs.Writer
 
 	journal *journal
 
@@ -152,7 +152,7 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 	}
 	o.Place.Shared = true // cells share the cores, so each trains on one thread
 	r := &runner{e: e, o: o, part: "all", folder: folder, trainers: engines.NewTrainers(o.Place),
-		writer:   runs.Writer{Baselines: runs.NewBaselines()},
+		writer:   runs.NewWriter(),
 		maxGroup: cmp.Or(o.Parallel, train.MaxGroup)}
 	if err := r.planAndWrite(loaded); err != nil {
 		folder.ClearUnless(PlanFile)

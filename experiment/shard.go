@@ -113,7 +113,7 @@ func RunShard(ctx context.Context, s Shard, o Work) (Progress, error) {
 	p := &o.Place
 	p.Engine, p.Device, p.Auto, p.Shared = shardPlan.Engine, shardPlan.Device, shardPlan.Auto, true
 	r := &runner{e: e, o: o, part: fmt.Sprintf("%d-of-%d", s.I, s.N), trainers: engines.NewTrainers(o.Place),
-		writer: runs.Writer{Baselines: runs.NewBaselines()},
+		writer: runs.NewWriter(),
 		groups: groups, have: have, maxGroup: shardPlan.MaxGroup}
 	defer r.close()
 	return r.run(ctx)

@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/judge"
 	"github.com/miplc/miplc/runs/plot"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -26,8 +27,12 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 	return spec.WithEngine(engine.Engine)
 }
 
-// Writer writes the folders of trained runs.
-type Writer struct{ Baselines *Baselines }
+// Writer writes the folders of trained runs. It keeps the baselines of splits, which runs share. It is safe for concurrent
+// use.
+type Writer struct{ baselines *judge.Baselines }
+
+// NewWriter returns a writer.
+func NewWriter() *Writer { return &Writer{judge.NewBaselines()} }
 
 // writeResults writes the checked model, the figures and the summary of a trained run.
 func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
@@ -101,7 +106,7 @@ func knownLabels(t *train.Trial) map[string]int {
 func (w *Writer) summarize(ctx context.Context, m *TrainedModel, found *FileEvaluation,
 	engine train.EngineInfo) (*Summary, error) {
 	t, r := m.trial, m.report
-	baseline, findings, err := w.Baselines.Judge(ctx, t, r, &found.Evaluation)
+	baseline, findings, err := w.baselines.Judge(ctx, t, r, &found.Evaluation)
 	if err != nil {
 		return nil, err
 	}

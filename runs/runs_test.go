@@ -133,7 +133,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 		t.Errorf("without a folder %v, loss %v; in a folder %v, loss %v", *alone.Measures.Accuracy("test"), alone.Loss,
 			*whole.TestAccuracy, whole.Loss)
 	}
-	w := Writer{Baselines: NewBaselines()}
+	w := NewWriter()
 	kept, err := w.Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone,
 		train.EngineInfo{Device: "cpu"})
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {

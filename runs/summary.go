@@ -8,6 +8,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/runs/judge"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 )
@@ -52,9 +53,9 @@ type Outcome struct {
 	// share of the training bags whose true label has the largest label weight
 	Disambiguation *float64 `json:"disambiguation_accuracy,omitempty"`
 	// nil if it is not defined for the data
-	Baseline *Baseline `json:"baseline,omitempty"`
+	Baseline *judge.Baseline `json:"baseline,omitempty"`
 	// weaknesses of the run and its data, the most harmful first; nil: not sought
-	Findings []Finding `json:"findings,omitzero"`
+	Findings []judge.Finding `json:"findings,omitzero"`
 }
 
 // DataFacts identifies a dataset.

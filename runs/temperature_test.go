@@ -9,8 +9,8 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/train"
 )
 
 // The powers of small probabilities underflow; their shares do not.
@@ -33,9 +33,19 @@ func TestTemperatureOfManyClasses(t *testing.T) {
 // Without any true label, a temperature is fitted to the candidate sets of the validation bags, and the summary says how
 // many predictions for test bags are candidates.
 func TestRunWithoutTrueLabels(t *testing.T) {
-	unlabelled := func(t *train.Trial) { t.Data.Labels = nil }
-	s := findingsIn(t, "quickstart", []string{"train.epochs=3", "data.split.validation=0.3", "train.best=inside_candidates",
-		"export.temperature=validation"}, unlabelled)
+	spec := load(t, "quickstart", "data.set=generated:prototypes", "train.epochs=3", "data.split.validation=0.3",
+		"train.best=inside_candidates", "export.temperature=validation")
+	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trials[0].Data.Labels = nil
+	enginetest.Library(t)
+	r, err := Train(t.Context(), trials, Task{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.Runs[0]
 	if s.Temperature == nil || !s.Temperature.Candidates || s.Temperature.FittedTo == 0 || s.Temperature.Value <= 0 {
 		t.Errorf("temperature %+v", s.Temperature)
 	}

@@ -73,7 +73,7 @@ func Train(ctx context.Context, trials []*train.Trial, o Task) (*Results, error)
 		return nil, err
 	}
 	b := &trainCall{Task: o, trials: trials, began: time.Now(), summaries: make([]*Summary, len(trials)),
-		errs: make([]error, len(trials)), writer: Writer{NewBaselines()}}
+		errs: make([]error, len(trials)), writer: NewWriter()}
 	for _, t := range trials {
 		t.Dir = filepath.Join(o.Dir, t.Name)
 		t.Log = filepath.Join(t.Dir, train.MetricsFile)
@@ -96,7 +96,7 @@ type trainCall struct {
 	began     time.Time
 	left      []int // indices of trials that are not finished
 	trainers  *engines.Trainers
-	writer    Writer
+	writer    *Writer
 	summaries []*Summary
 	errs      []error
 }

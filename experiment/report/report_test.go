@@ -23,6 +23,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/judge"
 	"github.com/miplc/miplc/train"
 )
 
@@ -408,7 +409,7 @@ func TestSplitsFigure(t *testing.T) {
 	if n := strings.Count(svg, "A2.5,2.5"); strings.Contains(svg, ">baseline<") || n != 2*(9+8+6) {
 		t.Errorf("a baseline without results, or %d arcs", n)
 	}
-	if svg = drawn(func(r *Document) { r.cells[0].Baseline = &runs.Baseline{TestAccuracy: 0.5} }); !strings.Contains(svg,
+	if svg = drawn(func(r *Document) { r.cells[0].Baseline = &judge.Baseline{TestAccuracy: 0.5} }); !strings.Contains(svg,
 		">baseline<") {
 		t.Error("the figure has no baseline")
 	}
@@ -430,11 +431,11 @@ func TestFindings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := runs.Finding{Name: "candidates", Text: "1 set seems wrong", Advice: "look at this bag"}
+	found := judge.Finding{Name: "candidates", Text: "1 set seems wrong", Advice: "look at this bag"}
 	for at, results := range r.results {
 		if at.Learner == "demipl" {
-			results[1].Findings = []runs.Finding{found}
-			results[2].Findings = []runs.Finding{{Name: "failed", Text: "no advice"}, found}
+			results[1].Findings = []judge.Finding{found}
+			results[2].Findings = []judge.Finding{{Name: "failed", Text: "no advice"}, found}
 		}
 	}
 	doc, err := r.document()

@@ -1,6 +1,6 @@
-// Findings: weaknesses of a finished run that its accuracy alone does not show, and advice.
-
-package runs
+// Package judge judges finished runs: weaknesses that the accuracy alone does not show, with advice, and a baseline on
+// the same split.
+package judge
 
 import (
 	"context"

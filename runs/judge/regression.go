@@ -1,6 +1,6 @@
 // Logistic regression on candidate sets, whose label weights are its own predictions, as in PRODEN.
 
-package runs
+package judge
 
 import (
 	"context"

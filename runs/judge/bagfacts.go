@@ -1,7 +1,7 @@
 // Properties of the bags of a split that make its accuracy useless or doubtful: copies, constant features, a feature
 // that is the label. They need the baseline's features of each bag only.
 
-package runs
+package judge
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
 // The baseline beside every accuracy: logistic regression on the mean, maximum and minimum of each bag's instances.
 
-package runs
+package judge
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // The regression of the baseline has converged, equals scikit-learn's, and does not depend on the scale of the features.
 
-package runs
+package judge
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Baselines of several runs: shared, measured in parallel, and within bounds.
 
-package runs
+package judge
 
 import (
 	"context"

@@ -1,6 +1,6 @@
 // Copies, contradictions, constants and leaks are found in bags, and ordinary bags have none.
 
-package runs
+package judge
 
 import (
 	"context"
@@ -35,8 +35,8 @@ func eachValue(d *data.Dataset, f func(bag, instance, feature int, v float32) fl
 	}
 }
 
-// addCopy appends a copy of a bag, with its instances in the reverse order, and returns its number.
-func addCopy(d *data.Dataset, bag int) int {
+// AddCopy appends a copy of a bag, with its instances in the reverse order, and returns its number.
+func AddCopy(d *data.Dataset, bag int) int {
 	for i := d.Offsets[bag+1] - 1; i >= d.Offsets[bag]; i-- {
 		d.Instances = append(d.Instances, d.Instances[i*d.Dim():(i+1)*d.Dim()]...)
 	}
@@ -57,7 +57,7 @@ func TestCopiesOfTrainingBags(t *testing.T) {
 		var copies []int
 		f := factsOf(t, func(trial *train.Trial) {
 			for bag := range 5 {
-				copies = append(copies, addCopy(trial.Data, bag))
+				copies = append(copies, AddCopy(trial.Data, bag))
 			}
 			eachValue(trial.Data, func(bag, _, _ int, v float32) float32 {
 				if bag >= copies[0] {
@@ -76,7 +76,7 @@ func TestCopiesOfTrainingBags(t *testing.T) {
 func TestContradictions(t *testing.T) {
 	var pair [2]int
 	f := factsOf(t, func(trial *train.Trial) {
-		right, wrong := addCopy(trial.Data, 3), addCopy(trial.Data, 4)
+		right, wrong := AddCopy(trial.Data, 3), AddCopy(trial.Data, 4)
 		pair = [2]int{4, wrong}
 		trial.Data.Labels[wrong] = 2
 		trial.Split.Train = append(trial.Split.Train, right, wrong)
@@ -89,7 +89,7 @@ func TestContradictions(t *testing.T) {
 // With candidates only, sets without a common label contradict each other.
 func TestContradictingCandidates(t *testing.T) {
 	f := factsOf(t, func(trial *train.Trial) {
-		same, other := addCopy(trial.Data, 0), addCopy(trial.Data, 1)
+		same, other := AddCopy(trial.Data, 0), AddCopy(trial.Data, 1)
 		clear(trial.Data.CandidateMask(other))
 		trial.Data.CandidateMask(other)[2] = 1
 		trial.Data.Labels = nil
