@@ -112,6 +112,7 @@ type lowerer struct {
 	params          []Param
 	paramNodes      map[string]*graph.Node // parameter nodes by name
 	masks           []Mask
+	classWeights    *graph.Node       // the input, which the terms share; nil: no term has read it
 	counts          map[string]int    // blocks so far, per kind, for parameter names
 	reportedMixers  map[diag.Pos]bool // places reported to mix bags
 	pooled          bool              // the blocks have reached one row per bag

@@ -84,9 +84,9 @@ func (l *lowerer) judgeLoss(errs *diag.List) {
 	}
 	for i := range l.spec.Loss {
 		term := &l.spec.Loss[i]
-		learns := anyParam(facts.Leaves(l.graph.Output(TermPrefix+termName(term)), true))
+		learns := anyParam(facts.Leaves(l.graph.Output(TermPrefix+term.Term()), true))
 		if term.Weight.V != 0 && !learns {
-			l.warn(term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", termName(term))
+			l.warn(term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", term.Term())
 		}
 	}
 	for i := range l.params {

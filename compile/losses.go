@@ -42,9 +42,9 @@ func (l *lowerer) losses() {
 	var total *graph.Node
 	for i := range l.spec.Loss {
 		term := &l.spec.Loss[i]
-		name := termName(term)
+		name := term.Term()
 		l.b.At(term.Kind.Pos).Label(TermPrefix + name)
-		value := l.term(i)
+		value := l.term(term)
 		if value == nil {
 			l.markUnknown(TermPrefix + term.Kind.V)
 			continue
@@ -64,14 +64,6 @@ func (l *lowerer) losses() {
 		l.b.Name(total, OutLoss)
 		l.b.Output(OutLoss, total)
 	}
-}
-
-// termName returns the name of a term: that of its equation, or its kind.
-func termName(t *language.Loss) string {
-	if t.Kind.V == "equation" {
-		return t.Name.V
-	}
-	return t.Kind.V
 }
 
 // known reports whether all names have a value.
@@ -118,41 +110,47 @@ func (l *lowerer) newWeights() *graph.Node {
 	return b.StopGrad(b.Add(b.Mul(lambda, l.env["w"]), b.Mul(b.Sub(one, lambda), share)))
 }
 
-// term returns the unweighted value of a loss term, a scalar.
-func (l *lowerer) term(i int) *graph.Node {
-	b, t := l.b, &l.spec.Loss[i]
-	switch t.Kind.V {
-	case "disambiguation": // Eq. 5 with the cross-entropy
-		if !l.known("w", "logp") {
-			return nil
-		}
-		return b.Neg(l.meanOverBags(b.Mul(l.classWeighted(l.env["w"]), l.env["logp"])))
-	case "binary_cross_entropy":
-		if !l.known("S", "p") {
-			return nil
-		}
-		return l.binaryCrossEntropy()
-	case "attention": // Eq. 4
-		if !l.known("a") {
-			return nil
-		}
-		a := l.env["a"]
-		logs := l.logOf(a)
-		if logs.Op == graph.OpLog && logs.In[0] == a { // a score of 0 has the loss 0
-			logs = b.Log(b.Maximum(a, b.Scalar(leastProbability)))
-		}
-		return b.Neg(l.meanOverBags(b.Mul(a, logs)))
-	case "equation":
-		return l.number(&t.Equation)
+// lossTerms has the unweighted value of each row of language.LossTerms, a scalar; nil if there was an error. The values
+// that the row reads are known.
+var lossTerms = map[string]func(l *lowerer, t *language.Loss) *graph.Node{
+	"disambiguation":       (*lowerer).crossEntropy,
+	"binary_cross_entropy": (*lowerer).binaryCrossEntropy,
+	"attention":            (*lowerer).attentionLoss,
+	"equation":             func(l *lowerer, t *language.Loss) *graph.Node { return l.number(&t.Equation) },
+}
+
+// term returns the unweighted value of a loss term, or nil.
+func (l *lowerer) term(t *language.Loss) *graph.Node {
+	lower := lossTerms[t.Kind.V]
+	switch {
+	case lower == nil:
+		l.reportUnsupported(t.Kind)
+		return nil
+	case !l.known(t.Row().Reads...):
+		return nil
 	}
-	l.reportUnsupported(t.Kind)
-	return nil
+	return lower(l, t)
+}
+
+// crossEntropy is Eq. 5.
+func (l *lowerer) crossEntropy(*language.Loss) *graph.Node {
+	return l.b.Neg(l.meanOverBags(l.b.Mul(l.classWeighted(l.env["w"]), l.env["logp"])))
+}
+
+// attentionLoss is Eq. 4. A score of 0 has the loss 0.
+func (l *lowerer) attentionLoss(*language.Loss) *graph.Node {
+	b, a := l.b, l.env["a"]
+	logs := l.logOf(a)
+	if logs.Op == graph.OpLog && logs.In[0] == a {
+		logs = b.Log(b.Maximum(a, b.Scalar(leastProbability)))
+	}
+	return b.Neg(l.meanOverBags(b.Mul(a, logs)))
 }
 
 // binaryCrossEntropy is the mean over bags and classes of -S log p - (1 - S) log(1 - p), with class
 // weights as factors of the first part. For p = sigmoid(x), the logarithms are -softplus(-x) and
 // -softplus(x), which are finite for any x.
-func (l *lowerer) binaryCrossEntropy() *graph.Node {
+func (l *lowerer) binaryCrossEntropy(*language.Loss) *graph.Node {
 	b, labels, one := l.b, l.env["S"], l.b.Scalar(1)
 	x := b.Logit(l.env["p"])
 	present, absent := b.Mul(l.classWeighted(labels), b.Softplus(b.Neg(x))), b.Mul(b.Sub(one, labels), b.Softplus(x))
@@ -166,11 +164,15 @@ func (l *lowerer) classWeighted(w *graph.Node) *graph.Node {
 	if !l.prog.WeighsClasses() {
 		return w
 	}
+	if l.classWeights != nil {
+		return l.b.Mul(l.classWeights, w)
+	}
 	if n := len(want.V.List); n > 0 && n != k && !l.unknown["k"] {
 		l.errs.Add(diag.Errorf(want.Pos, "train.class_weights has %s, the dataset has %s", diag.Count(n, "number"),
 			diag.Count(k, "class")))
 	}
-	return l.b.Mul(l.b.Input(InClassWeights, graph.Float, graph.Shape{1, graph.Dim(k)}), w)
+	l.classWeights = l.b.Input(InClassWeights, graph.Float, graph.Shape{1, graph.Dim(k)})
+	return l.b.Mul(l.classWeights, w)
 }
 
 // number lowers an equation whose value must be a single number.

@@ -76,8 +76,29 @@ func TestEveryWordIsLowered(t *testing.T) {
 	}
 }
 
-// Each block and each function of the language has a lowering.
+// Each block, loss term and function of the language has a lowering.
 func TestEveryBlockAndFunctionIsLowered(t *testing.T) {
+	for _, term := range language.LossTerms {
+		written := term.Name
+		if written == "equation" {
+			written = "equation: {name: e, value: mean(p)}"
+		}
+		found := false
+		for labels, link := range map[string]string{"": "softmax", ", labels: multi": "sigmoid"} {
+			spec, err := language.Parse("test.yaml", []byte("name: t\ndata: {set: t.npz"+labels+
+				"}\nmodel: {blocks: [attention, pool: attention, classifier: "+link+"]}\nloss: ["+written+"]\n"))
+			if err != nil {
+				continue // the term is for bags with another number of labels
+			}
+			found = true
+			if _, err := compile.Compile(spec, compile.Signature{Instance: []int{7}, Classes: 5}); err != nil {
+				t.Errorf("loss term %s: %v", term.Name, err)
+			}
+		}
+		if !found {
+			t.Errorf("no spec has the loss term %s", term.Name)
+		}
+	}
 	arguments := map[string]string{"conv2d": ": {channels: 2, kernel: 1}", "maxpool2d": ": 1", "dense": ": 3",
 		"dropout": ": 0.5", "pool": ": attention"}
 	for _, b := range language.Blocks {

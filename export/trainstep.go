@@ -122,7 +122,7 @@ var meanings = map[string]string{
 	compile.InGradientShare: "1 / n in every step of an update that averages the gradients of n steps",
 	compile.InUpdateNow: "1 in the last step of an update, else 0: the parameters and the state of the optimizer " +
 		"then stay as they are",
-	compile.InClassWeights: "factors of the classes in the loss term disambiguation",
+	compile.InClassWeights: "factors of the classes in the loss terms that train.class_weights weighs",
 	compile.InLR:           "learning rate of the step",
 	compile.InBagOf:        "bag of each instance, 0 to B-1, ascending",
 	compile.InCandidates:   "1 for the candidate labels of a bag, else 0",

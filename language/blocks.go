@@ -1,4 +1,4 @@
-// The tables of blocks and loss terms.
+// The table of blocks.
 
 package language
 
@@ -28,6 +28,12 @@ type Kind struct {
 	Results []string // names that equations may use for its results
 	// AfterPool allows a feature block after the pool, where it transforms the embedding z of each bag.
 	AfterPool bool
+
+	// Of loss terms:
+
+	Reads         []string // names, as in equations, of the values that the term needs
+	labels        labelCount
+	weighsClasses bool // by train.class_weights
 }
 
 // Word returns the name of the kind.
@@ -105,26 +111,5 @@ var Blocks = []Kind{
 					"DEMIPL's authors). `sigmoid`: the probability of each class by itself; the default and only choice with " +
 					"`data.labels: multi`."},
 			{Name: "epsilon", Type: schema.Real, Default: "1e-05", In: schema.Open(0, 0.5), Doc: "Bound of `bounded_sigmoid`."},
-		}},
-}
-
-// weightRow is the only argument of a named term of the loss.
-func weightRow(value, doc string) []schema.Row {
-	return []schema.Row{{Name: "weight", Type: schema.Real, Default: value, Main: true, In: schema.AtLeast(0), Doc: doc}}
-}
-
-// lossKinds is the table of the terms of the loss.
-var lossKinds = []Kind{
-	{Name: disambiguation, Doc: "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",
-		args: weightRow("1", "Factor of the term.")},
-	{Name: binaryCrossEntropy, Doc: "Binary cross-entropy of each class, mean over classes and bags; for `data.labels: " +
-		"multi`.", args: weightRow("1", "Factor of the term.")},
-	{Name: "attention", Doc: "Attention loss (Eq. 4): -sum of a log a over the instances, mean over the bags.",
-		args: weightRow("0.001", "Factor of the term, lambda_a of Eq. 8.")},
-	{Name: "equation", Doc: "A custom term.",
-		args: []schema.Row{
-			{Name: "name", Required: true, Doc: "Name of the term in reports."},
-			{Name: "value", Type: schema.Expression, Required: true, Doc: "Equation whose value is a single number."},
-			{Name: "weight", Type: schema.Real, Default: "1", In: schema.AtLeast(0), Doc: "Factor of the term."},
 		}},
 }

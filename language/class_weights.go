@@ -56,18 +56,14 @@ var classWeightsType = schema.CustomType{
 // weighsClasses reports whether train.class_weights has an effect.
 func (s *Spec) weighsClasses() bool {
 	return s.trained() && s.Train.ClassWeights.V.Any() && slices.ContainsFunc(s.Loss, func(l Loss) bool {
-		return l.Kind.V == disambiguation || l.Kind.V == binaryCrossEntropy
+		return l.Row().weighsClasses
 	})
 }
 
 // checkClassWeights reports class weights that no loss term uses.
 func (c *checker) checkClassWeights() {
 	if w := &c.spec.Train.ClassWeights; w.V.Any() && !c.spec.weighsClasses() && len(c.spec.Loss) > 0 {
-		term := disambiguation
-		if c.spec.Multi() {
-			term = binaryCrossEntropy
-		}
-		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+term,
+		c.useless("train.class_weights", w.Pos, c.spec.Loss[0].Kind.Pos, ": the loss has no term "+classTerm(c.spec.Multi()),
 			"an equation can use a list of model.numbers, such as costs: [1, 2, 0.5]")
 	}
 }

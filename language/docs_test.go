@@ -74,7 +74,7 @@ func referenceTables() map[string]string {
 		"export":          schema.Reference(exportRows),
 		"search":          schema.Reference(schema.Find(specRows, "search").Rows),
 		"blocks":          entryTable(Blocks),
-		"losses":          entryTable(lossKinds),
+		"losses":          entryTable(LossTerms),
 		"learners":        entryTable(learnerKinds),
 		"sizes":           nameTable(sizeNames),
 		"names":           nameTable(append(append([]meaning(nil), lossOnlyNames...), outputNames...)),

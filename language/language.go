@@ -277,8 +277,8 @@ var trainRows = []schema.Row{
 		Doc: "Training bags of an epoch: `shuffle` (every bag once) or `balanced` (as many draws with replacement, each of " +
 			"a random class and then of a bag with this candidate)."},
 	{Name: "class_weights", Custom: &classWeightsType, Applies: schema.When((*Spec).weighsClasses),
-		Doc: "Factors of the classes in the loss terms `disambiguation` and `binary_cross_entropy`: a list with a number " +
-			"for each class, or `balanced` (rare classes get larger factors)."},
+		Doc: "Factors of the classes in the loss terms " + strings.Join(classWeighted(), " and ") + ": a list with a " +
+			"number for each class, or `balanced` (rare classes get larger factors)."},
 	{Name: "accumulate", Default: "1", In: schema.Closed(1, 1e6),
 		Applies: schema.When(func(s *Spec) bool { return s.trained() && s.Train.Accumulate.V > 1 }),
 		Doc: "Number of steps whose gradients are averaged for one update of the parameters. The last update of an epoch " +

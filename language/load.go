@@ -31,7 +31,7 @@ func entryArguments(word string) []schema.Row {
 	if k := schema.Find(Blocks, word); k != nil {
 		return k.args
 	}
-	if k := schema.Find(lossKinds, word); k != nil {
+	if k := schema.Find(LossTerms, word); k != nil {
 		return k.args
 	}
 	return nil
@@ -40,7 +40,7 @@ func entryArguments(word string) []schema.Row {
 // schemaDefs are the shared definitions of the JSON Schema.
 func schemaDefs() schema.Object {
 	describe := func(k Kind) (word, doc string, args []schema.Row) { return k.Name, schema.Plain(k.Doc), k.args }
-	return schema.Object{"block": schema.EntrySchema(Blocks, describe), "loss": schema.EntrySchema(lossKinds, describe),
+	return schema.Object{"block": schema.EntrySchema(Blocks, describe), "loss": schema.EntrySchema(LossTerms, describe),
 		"param": schema.PartialSchema(paramRows), "function": schema.PartialSchema(functionRows)}
 }
 

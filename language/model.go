@@ -60,7 +60,7 @@ var lossType = schema.CustomType{
 }
 
 func lossNode(l Loss) *yaml.Node {
-	n := schema.EntryNode(l.Kind.V, schema.Find(lossKinds, l.Kind.V).args, map[string]schema.Arg{
+	n := schema.EntryNode(l.Kind.V, l.Row().args, map[string]schema.Arg{
 		"weight": {V: l.Weight.V}, "name": {V: l.Name.V}, "value": {V: l.Equation.Text.V},
 	})
 	if l.Kind.V == "equation" { // block style: the value may have several lines
@@ -74,7 +74,7 @@ func readLosses(r *schema.Reader, path string, _, n *schema.Node, to any) {
 	*list = nil
 	items := r.List(n, path, "loss terms")
 	if n.IsList() && len(items) == 0 {
-		r.AddFault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(lossKinds),
+		r.AddFault(n.Errorf("the loss needs at least one term").WithNote("known: %s", strings.Join(schema.Words(LossTerms),
 			", ")))
 	}
 	for _, item := range items {
@@ -89,9 +89,9 @@ func readLoss(r *schema.Reader, item *schema.Node) (l Loss, ok bool) {
 	if !ok {
 		return l, false
 	}
-	kind := schema.Find(lossKinds, e.Word.Raw())
+	kind := schema.Find(LossTerms, e.Word.Raw())
 	if kind == nil {
-		r.UnknownWord(e.Word, "loss term", schema.Words(lossKinds))
+		r.UnknownWord(e.Word, "loss term", schema.Words(LossTerms))
 		return l, false
 	}
 	args := r.Args(kind.Name, kind.args, e)

@@ -21,12 +21,8 @@ const (
 	NoisyLabels = "noisy" // the true label may be outside of the candidates
 )
 
-// Words that depend on data.labels: links of the classifier and loss terms of the classes.
-const (
-	sigmoidLink        = "sigmoid"
-	disambiguation     = "disambiguation"
-	binaryCrossEntropy = "binary_cross_entropy"
-)
+// sigmoidLink is the link of the classifier for several labels.
+const sigmoidLink = "sigmoid"
 
 // Multi reports whether a bag has any number of true labels.
 func (s *Spec) Multi() bool { return s.Data.Labels.V == MultiLabels }
@@ -36,7 +32,7 @@ func (s *Spec) Multi() bool { return s.Data.Labels.V == MultiLabels }
 func (c *checker) resolveMulti() {
 	c.resolveLink()
 	c.resolveSoftmax()
-	c.resolveClassTerm()
+	c.resolveClassTerms()
 	c.checkMeasures()
 	s := c.spec
 	if !s.Multi() {
@@ -125,22 +121,29 @@ func (c *checker) resolveSoftmax() {
 	}
 }
 
-// resolveClassTerm checks the loss term of the classes, and replaces inherited and default ones.
-func (c *checker) resolveClassTerm() {
-	for i := range c.spec.Loss {
-		l := &c.spec.Loss[i]
+// resolveClassTerms checks the loss terms that depend on the number of labels of a bag, and replaces inherited and default
+// ones for one label.
+func (c *checker) resolveClassTerms() {
+	several := c.spec.Multi()
+	instead, replaced := classTerm(several), false
+	kept := c.spec.Loss[:0:0]
+	for _, l := range c.spec.Loss {
 		switch {
-		case !c.spec.Multi() && l.Kind.V == binaryCrossEntropy:
+		case l.Row().Fits(several):
+		case !several:
 			note(c.add(l.Kind.Pos, "the loss term %s is for bags with several labels", l.Kind.V),
-				"add data: {labels: multi}, or use %s", disambiguation)
-		case !c.spec.Multi() || l.Kind.V != disambiguation:
+				"add data: {labels: multi}, or use %s", instead)
 		case l.Kind.Written() && !c.ExtendedBy(l.Kind.Pos, c.spec.Data.Labels.Pos):
-			note(c.add(l.Kind.Pos, "the loss term disambiguation needs one label per bag, but data.labels is multi"), "use %s",
-				binaryCrossEntropy)
+			note(c.add(l.Kind.Pos, "the loss term %s needs one label per bag, but data.labels is multi", l.Kind.V), "use %s",
+				instead)
+		case replaced:
+			continue
 		default:
-			l.Kind.V = binaryCrossEntropy
+			l.Kind.V, replaced = instead, true
 		}
+		kept = append(kept, l)
 	}
+	c.spec.Loss = kept
 }
 
 // checkMeasures checks that the measures of validation bags fit the labels.

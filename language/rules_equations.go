@@ -194,7 +194,7 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d = d.WithNote("a prediction has no candidates")
 	case slices.Contains(schema.Words(lossOnlyNames), x.Name):
 		d = c.needsWeights(eq, d, x.Name).WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]",
-			binaryCrossEntropy)
+			classTerm(true))
 	default:
 		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
 			d = d.WithNote("known here: %s", diag.Words(sc.known.list))

@@ -4,6 +4,7 @@ package language
 
 import (
 	"go/ast"
+	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
@@ -14,11 +15,11 @@ func (c *checker) resolveLosses() {
 	kept := c.spec.Loss[:0:0]
 	for i := range c.spec.Loss {
 		l := &c.spec.Loss[i]
-		if l.Kind.V == "attention" && !c.hasAttention() {
+		if slices.Contains(l.Row().Reads, "a") && !c.hasAttention() {
 			if !l.Kind.Written() || c.ExtendedBy(l.Kind.Pos, c.modelPos()) {
 				continue // the user did not request scores: the term is a default or inherited
 			}
-			note(c.add(l.Kind.Pos, "the attention loss needs attention scores, which this model lacks"),
+			note(c.add(l.Kind.Pos, "the %s loss needs attention scores, which this model lacks", l.Kind.V),
 				"add an attention block, name an equation with model.attention, or leave the term out")
 		}
 		kept = append(kept, *l)
@@ -31,7 +32,7 @@ func (c *checker) resolveLosses() {
 			if !schema.IsIdentifier(name) {
 				note(c.add(pos, "%q cannot be the name of a loss term", name),
 					"a name has letters, digits and _, and starts with a letter")
-			} else if schema.Find(lossKinds, name) != nil {
+			} else if schema.Find(LossTerms, name) != nil {
 				c.add(pos, "%s is the name of a built-in loss term; take another", name)
 				continue
 			}

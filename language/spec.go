@@ -171,7 +171,7 @@ type UserFunction struct {
 
 // Loss is one term of the training loss: a named one, or an equation.
 type Loss struct {
-	Kind     schema.Str // "disambiguation", "binary_cross_entropy", "attention" or "equation"
+	Kind     schema.Str // a name of LossTerms
 	Weight   schema.Float
 	Name     schema.Str // of an equation term
 	Equation Equation   // of an equation term; its value must be a scalar

@@ -163,6 +163,11 @@ func TestRandomSpecsAreDiverse(t *testing.T) {
 			t.Errorf("no random spec calls %s", name)
 		}
 	}
+	for _, term := range language.LossTerms {
+		if words["loss "+term.Name] == 0 {
+			t.Errorf("no random spec has the loss term %s", term.Name)
+		}
+	}
 	for _, word := range []string{"functions", "shared equations", "list of numbers", "several labels", "wide equations"} {
 		if words[word] == 0 {
 			t.Errorf("no random spec has %s", word)
