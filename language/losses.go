@@ -44,7 +44,9 @@ const (
 )
 
 // Fits reports whether a loss term is for bags with several labels, or with one.
-func (k Kind) Fits(several bool) bool { return k.labels == anyLabels || (k.labels == severalLabels) == several }
+func (k Kind) Fits(several bool) bool {
+	return k.labels == anyLabels || (k.labels == severalLabels) == several
+}
 
 // Row returns the row of the term.
 func (l *Loss) Row() *Kind { return schema.Find(LossTerms, l.Kind.V) }

@@ -66,7 +66,7 @@ func (d *draw) loss() {
 	}
 	for _, term := range language.LossTerms { // terms that no draw has, by the seed, so that other specs do not change
 		known := []string{"disambiguation", "binary_cross_entropy", "attention", "equation"}
-		if !slices.Contains(known, term.Name) && d.seed%8 == 5 && term.Fits(d.multi) &&
+		if !slices.Contains(known, term.Name) && d.seed%8 == 6 && term.Fits(d.multi) &&
 			(d.scored || !slices.Contains(term.Reads, "a")) {
 			d.terms = append(d.terms, term.Name)
 		}
