@@ -51,6 +51,7 @@ func (l *lowerer) losses() {
 		}
 		l.b.Name(value, TermPrefix+name)
 		l.b.Output(TermPrefix+name, value)
+		l.prog.Terms = append(l.prog.Terms, name)
 		if term.Weight.V != 1 {
 			value = l.b.Mul(l.b.Scalar(term.Weight.V), value)
 		}

@@ -92,6 +92,7 @@ type Program struct {
 	Signature Signature
 	Params    []Param // in order of first use; the order of the flat parameter vector
 	Masks     []Mask
+	Terms     []string // of the loss, in the order of the spec
 	Attends   bool     // the spec defines attention scores
 	Warnings  []string // probable mistakes, each with its position
 	Unsure    bool     // no probability can come near 1, whatever the parameters are; a warning says so

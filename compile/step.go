@@ -5,7 +5,6 @@ package compile
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -100,16 +99,17 @@ func step(p *Program, train, weightUpdate *graph.Graph) (*graph.Graph, error) {
 	inputs := map[string]*graph.Node{}
 	copies := b.Copy(g, bind(b, inputs, byName))
 	b.Label(InGrads)
-	grads := make([]*graph.Node, len(p.Params))
+	grads, joined := make([]*graph.Node, len(p.Params)), map[string]bool{} // outputs that are joined to one vector
 	for i, q := range p.Params {
 		output := graph.GradPrefix + q.Name
 		if q.Statistic { // the update expects its next value in the place of a gradient
 			output = StatisticPrefix + q.Name
 		}
+		joined[output] = true
 		grads[i] = b.Reshape(copies[g.Output(output).ID], graph.Shape{graph.Dim(ndarray.Size(q.Shape))})
 	}
 	for _, o := range g.Outputs {
-		if !strings.HasPrefix(o.Name, graph.GradPrefix) && !strings.HasPrefix(o.Name, StatisticPrefix) {
+		if !joined[o.Name] {
 			b.Output(o.Name, copies[o.Node.ID])
 		}
 	}
@@ -223,40 +223,34 @@ const TermWeightPrefix = "loss_weight."
 // trials may differ in them.
 type GroupGraphs struct {
 	*Program
-	Terms                   []string // of the loss, in the order of the spec
 	StepGraph, PredictGraph *graph.Graph
 }
 
 // ForGroup returns the graphs that trials of a program share.
 func ForGroup(p *Program) (*GroupGraphs, error) {
-	q, terms, err := withTermWeights(p)
+	q, err := withTermWeights(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &GroupGraphs{Program: q, Terms: terms}
+	s := &GroupGraphs{Program: q}
 	if s.StepGraph, err = Step(q); err == nil {
 		s.PredictGraph, err = Predict(q)
 	}
 	return s, err
 }
 
-// withTermWeights returns a program whose training graph has the weights of the loss terms as inputs, and
-// the names of the terms.
-func withTermWeights(p *Program) (_ *Program, terms []string, err error) {
+// withTermWeights returns a program whose training graph has the weights of the loss terms as inputs.
+func withTermWeights(p *Program) (_ *Program, err error) {
 	b := graph.NewBuilder(p.Train.Name)
 	copied := b.Copy(p.Train, nil)
 	var total *graph.Node
 	for _, o := range p.Train.Outputs {
-		if o.Name == OutLoss {
-			continue
+		if o.Name != OutLoss {
+			b.Output(o.Name, copied[o.Node.ID])
 		}
-		b.Output(o.Name, copied[o.Node.ID])
-		name, isTerm := strings.CutPrefix(o.Name, TermPrefix)
-		if !isTerm {
-			continue
-		}
-		terms = append(terms, name)
-		part := b.Mul(b.Input(TermWeightPrefix+name, graph.Float, graph.Shape{}), copied[o.Node.ID])
+	}
+	for _, name := range p.Terms {
+		part := b.Mul(b.Input(TermWeightPrefix+name, graph.Float, graph.Shape{}), copied[p.Train.Output(TermPrefix+name).ID])
 		if total == nil {
 			total = part
 		} else {
@@ -264,10 +258,10 @@ func withTermWeights(p *Program) (_ *Program, terms []string, err error) {
 		}
 	}
 	if total == nil {
-		return nil, nil, fmt.Errorf("the training graph %s has no loss terms to weigh", p.Train.Name)
+		return nil, fmt.Errorf("the training graph %s has no loss terms to weigh", p.Train.Name)
 	}
 	b.Output(OutLoss, total)
 	q := *p
 	q.Train, err = b.Optimized()
-	return &q, terms, err
+	return &q, err
 }

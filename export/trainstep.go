@@ -5,7 +5,6 @@ package export
 import (
 	"crypto/sha256"
 	"fmt"
-	"strings"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/onnx"
@@ -145,8 +144,10 @@ func meaning(p *compile.Program, name string) string {
 		}
 		return "features of the instances, bag after bag"
 	}
-	if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
-		return "the term " + term + " of the loss, unweighted"
+	for _, term := range p.Terms {
+		if name == compile.TermPrefix+term {
+			return "the term " + term + " of the loss, unweighted"
+		}
 	}
 	for _, m := range p.Masks {
 		if m.Name == name {

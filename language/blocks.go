@@ -56,7 +56,8 @@ var Blocks = []Kind{
 		args: []schema.Row{
 			{Name: "kernel", Type: schema.Whole, Required: true, Main: true, In: schema.Closed(1, 4096),
 				Doc: "Height and width of a window."},
-			{Name: "stride", Type: schema.Whole, In: schema.Closed(1, 4096), Doc: "Step of the windows. Default: `kernel`."},
+			{Name: "stride", Type: schema.Whole, In: schema.Closed(1, 4096),
+				Doc: "Step of the windows.", DefaultDoc: "`kernel`"},
 		}},
 	{Name: "flatten", Role: RoleFeature, Doc: "Flattens each instance to a vector of features."},
 	{Name: "dense", Role: RoleFeature, AfterPool: true, Doc: "Fully connected layer with a bias.",

@@ -112,12 +112,12 @@ func entryTable(entries []Kind) string {
 		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, schema.Cell(e.Doc))
 		for i := range e.args {
 			r := &e.args[i]
-			def, doc := schema.DefaultAndDoc(r)
 			name := "`" + r.Name + "`"
 			if r.Main {
 				name += " (main)"
 			}
-			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, schema.ValueText(r), schema.Cell(def), schema.Cell(doc))
+			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, schema.ValueText(r), schema.Cell(schema.DefaultText(r)),
+				schema.Cell(r.Doc))
 		}
 	}
 	return b.String() + "\n"
@@ -148,7 +148,7 @@ func functionReference() string {
 	b.WriteString("\n| function | meaning |\n|---|---|\n")
 	for i := range Functions {
 		f := &Functions[i]
-		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Signature, schema.Cell(f.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Signature(), schema.Cell(f.Doc))
 	}
 	return b.String() + "\n"
 }

@@ -122,7 +122,7 @@ func (f *syntaxChecker) call(x *ast.CallExpr, depth int) {
 		f.add(x.Fun, "only the functions of the language can be called")
 		if method, ok := x.Fun.(*ast.SelectorExpr); ok {
 			if fn := schema.Find(Functions, method.Sel.Name); fn != nil {
-				f.note("write %s", fn.Signature)
+				f.note("write %s", fn.Signature())
 			}
 		}
 		return
@@ -146,7 +146,7 @@ func (f *syntaxChecker) arguments(x *ast.CallExpr, fn *Function) {
 	least, most := fn.Arity()
 	if len(x.Args) < least || most >= 0 && len(x.Args) > most {
 		f.add(x, "%s takes %s, not %d", fn.Name, fn.arityText(), len(x.Args))
-		f.note("%s: %s", fn.Signature, schema.Plain(fn.Doc))
+		f.note("%s: %s", fn.Signature(), schema.Plain(fn.Doc))
 		return
 	}
 	for i, a := range x.Args {
@@ -159,11 +159,11 @@ func (f *syntaxChecker) arguments(x *ast.CallExpr, fn *Function) {
 		case ArgSetting:
 			_, isName := a.(*ast.Ident)
 			if _, ok := Constant(a); !ok && !isName {
-				f.add(a, "the argument %s of %s must be a number or the name of a number or size", fn.Args[i], fn.Name)
+				f.add(a, "the argument %s of %s must be a number or the name of a number or size", fn.Args[i].Name, fn.Name)
 			}
 		case ArgNumber:
 			if _, ok := Constant(a); !ok {
-				f.add(a, "the argument %s of %s must be a literal number", fn.Args[i], fn.Name)
+				f.add(a, "the argument %s of %s must be a literal number", fn.Args[i].Name, fn.Name)
 			}
 		}
 	}

@@ -102,15 +102,15 @@ func (s *Spec) Encodes() bool { return s.Data.Encoder.File.V != "" }
 
 // columnRows declare columns of CSV files.
 var columnRows = []schema.Row{
-	{Name: "bag", Doc: "Column with the name of the bag. Default: `bag`."},
-	{Name: "label", Doc: "Column with the true label. Default: `label`."},
-	{Name: "candidates", Doc: "Column with the candidate labels. Default: `candidates`."},
-	{Name: "instance_label", Doc: "Column with the class of the instance. Default: `instance_label`."},
+	{Name: "bag", Doc: "Column with the name of the bag.", DefaultDoc: "`bag`"},
+	{Name: "label", Doc: "Column with the true label.", DefaultDoc: "`label`"},
+	{Name: "candidates", Doc: "Column with the candidate labels.", DefaultDoc: "`candidates`"},
+	{Name: "instance_label", Doc: "Column with the class of the instance.", DefaultDoc: "`instance_label`"},
 	{Name: "group",
-		Doc: "Column with the group of the bag, such as the patient. Default: the value of `data.split.group`."},
+		Doc: "Column with the group of the bag, such as the patient.", DefaultDoc: "the value of `data.split.group`"},
 	{Name: "coordinates",
-		Doc: "The two columns with the x and y coordinates of the instances. Default: `x` and `y`. Models do not see " +
-			"coordinates; `miplc predict --heatmap` draws attention at them."},
+		Doc: "The two columns with the x and y coordinates of the instances. Models do not see coordinates; `miplc " +
+			"predict --heatmap` draws attention at them.", DefaultDoc: "`x` and `y`"},
 	{Name: "ignore", Doc: "Columns that are not read, such as `[patient, x, y]`."},
 	{Name: "features", Doc: "Columns that are features although they are named like identifiers or coordinates."},
 }
@@ -213,14 +213,14 @@ var modelRows = []schema.Row{
 	{Name: "functions", Custom: &functionsType,
 		Doc: "Functions of the spec, by name, for the equations of model, loss and weights."},
 	{Name: "let", Custom: &letType, Doc: "Equations, as `name: expression`. They may use each other, in any order."},
-	{Name: "attention", Doc: "Name of the attention scores [N, 1]. Default: `a`."},
+	{Name: "attention", Doc: "Name of the attention scores [N, 1].", DefaultDoc: "`a`"},
 	{Name: "class_attention",
 		Doc: "Name of the attention scores of each class [N, k]. With `export.signature: bag`, the model file then has the " +
 			"output `class_attention`, which `miplc predict --heatmap` draws for the predicted class."},
-	{Name: "probabilities", Doc: "Name of the class probabilities [B, k]. Default: `p`."},
+	{Name: "probabilities", Doc: "Name of the class probabilities [B, k].", DefaultDoc: "`p`"},
 	{Name: "log_probabilities",
-		Doc: "Name of the logarithm of the probabilities. Default: `logp`. Without `logp`, or if `probabilities` is set, " +
-			"miplc computes the logarithm of the probabilities."},
+		Doc: "Name of the logarithm of the probabilities. Without `logp`, or if `probabilities` is set, miplc computes " +
+			"the logarithm of the probabilities.", DefaultDoc: "`logp`"},
 	{Name: "threshold", Default: "0.5", In: schema.Open(0, 1), Applies: schema.When((*Spec).Multi),
 		Doc: "Probability above which a class is predicted, with `data.labels: multi`."},
 }
@@ -245,7 +245,7 @@ var paramRows = schema.Fields[Param]([]schema.Row{
 			"`scale`), `uniform` (in ±`scale`), `constant` (all `scale`)."},
 	{Name: "scale", In: schema.Above(0),
 		Doc: "Required with `init: normal`, `uniform` and `constant`: the scale of the values."},
-	{Name: "fan_in", Type: schema.Size, Doc: "Size that `init: fan_in` uses. Default: the first of `shape`."},
+	{Name: "fan_in", Type: schema.Size, Doc: "Size that `init: fan_in` uses.", DefaultDoc: "the first of `shape`"},
 })
 
 var weightsRows = []schema.Row{

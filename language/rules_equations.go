@@ -183,7 +183,7 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d.Text = fmt.Sprintf("the definition of %s refers to itself", x.Name)
 	case fn != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
-		d = d.WithNote("%s", fn.Signature)
+		d = d.WithNote("%s", fn.Signature())
 	case sc.functions[x.Name] != nil:
 		d.Text = fmt.Sprintf("%s is a function and needs arguments", x.Name)
 	case sc.function && (c.letNamed(x.Name) != nil || slices.Contains(c.resultNames(), x.Name)):

@@ -56,7 +56,7 @@ func (c *checker) resolveRate() {
 	}
 	for i := range trainRows {
 		row := &trainRows[i]
-		if !strings.HasPrefix(row.Name, "decay_") || slices.Contains(r.settings, row.Name) {
+		if slices.Contains(r.settings, row.Name) {
 			continue
 		}
 		var owners []string
@@ -65,8 +65,10 @@ func (c *checker) resolveRate() {
 				owners = append(owners, other.name)
 			}
 		}
-		c.useless("train."+row.Name, row.PosOf(c.spec), t.Schedule.Pos, " with the schedule "+r.name, "it is a setting of %s",
-			strings.Join(owners, ", "))
+		if owners != nil {
+			c.useless("train."+row.Name, row.PosOf(c.spec), t.Schedule.Pos, " with the schedule "+r.name,
+				"it is a setting of %s", strings.Join(owners, ", "))
+		}
 	}
 	c.resolveDecay()
 }

@@ -29,12 +29,12 @@ func HeldOutMeasures() []string { return append([]string{BestMeasures[0]}, measu
 func TrialRows() []schema.Row {
 	return []schema.Row{
 		{Name: "trials", Main: true, In: schema.Closed(1, MaxGrid),
-			Doc: "Number of settings that are drawn at random from the grid. Default: all combinations of its lists."},
+			Doc: "Number of settings that are drawn at random from the grid.", DefaultDoc: "all combinations of its lists"},
 		{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
 			Doc: "Seed of the draws. Trial n is the same for any number of trials."},
 		{Name: "halving", In: schema.Closed(1, 10),
-			Doc: "Successive halving: with `3`, the better third of the trials continues after each rung, such as 4, 12 " +
-				"and 34 of 100 epochs. With `1`, every trial trains all epochs. Default: 1."},
+			Doc: "Successive halving: with `3`, the better third of the trials continues after each rung, such as 4, 12 and " +
+				"34 of 100 epochs. With `1`, every trial trains all epochs.", DefaultDoc: "1"},
 		{Name: "min_epochs", Default: "1", In: schema.Closed(1, 1e6),
 			Doc: "Minimum number of epochs of the first rung."},
 	}
@@ -130,20 +130,4 @@ func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
 		}
 		errs.Add(d)
 	}
-}
-
-// SettingValues returns the values of keys, in their order, in a text of DescribeSettings.
-func SettingValues(text string, keys []string) []string {
-	values := make([]string, len(keys))
-	for i, key := range keys {
-		_, rest, found := strings.Cut(", "+text, ", "+key+"=")
-		if !found {
-			continue
-		}
-		if i+1 < len(keys) {
-			rest, _, _ = strings.Cut(rest, ", "+keys[i+1]+"=")
-		}
-		values[i] = rest
-	}
-	return values
 }

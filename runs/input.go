@@ -167,7 +167,7 @@ var synthFile = regexp.MustCompile(`^([a-z]+-mipl)-r([0-9])\.npz$`)
 // not have its file.
 func hintSet(err error, set schema.Str) error {
 	var m notFoundError
-	if !errors.As(err, &m) || !strings.HasPrefix(set.Pos.File, "builtin:") {
+	if !errors.As(err, &m) || !strings.HasPrefix(set.Pos.File, schema.Builtin) {
 		return err
 	}
 	if part := synthFile.FindStringSubmatch(set.V); part != nil {

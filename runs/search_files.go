@@ -61,7 +61,7 @@ func (o *SearchTask) results(s *search.Search, chosen int, early bool) *SearchRe
 	}
 	found := &SearchResults{Measure: s.Measure.Name, Setting: s.Settings[chosen], Chosen: chosen + 1, HeldOut: held,
 		TrainBags: len(t.Split.Train), Epochs: s.Trained(), OutOfBudget: early, Trials: s.Results,
-		Correlations: search.Correlations(o.Rules.Grid, s.Results, s.Measure.Lower),
+		Correlations: o.grid().Correlations(s.Results, s.Measure.Lower),
 		Folder:       filepath.Join(o.Dir, SearchFolder)}
 	for i := range s.Results {
 		found.Seconds += s.Results[i].Seconds
@@ -80,10 +80,10 @@ func (o *SearchTask) results(s *search.Search, chosen int, early bool) *SearchRe
 func (o *SearchTask) writeSearch(dir string, s *search.Search, chosen int, found *SearchResults) error {
 	title, of := s.Trials[0].Program.Spec.Name.V, []plot.Search{{Trials: s.Results, Chosen: chosen}}
 	y := s.Measure.Title + " of held-out bags"
-	files := map[string][]byte{searchCSV: trialsCSV(o.Rules.Grid, s, chosen),
+	files := map[string][]byte{searchCSV: o.trialsCSV(s, chosen),
 		searchCurves: plot.SearchCurves(title+": trials of the search", y, []plot.SearchPanel{{Searches: of}})}
 	if len(language.Varied(o.Rules.Grid)) > 0 {
-		files[searchFigure] = plot.SearchSettings(title+": settings of the search", y, o.Rules.Grid, s.Measure.Lower, of)
+		files[searchFigure] = plot.SearchSettings(title+": settings of the search", y, o.grid(), s.Measure.Lower, of)
 	}
 	for _, name := range searchFiles {
 		if files[name] == nil {
@@ -96,10 +96,13 @@ func (o *SearchTask) writeSearch(dir string, s *search.Search, chosen int, found
 	return fileio.ReplaceJSON(filepath.Join(dir, searchFile), found)
 }
 
+// grid returns the grid of the search and the settings of its trials.
+func (o *SearchTask) grid() *search.Grid { return &search.Grid{Axes: o.Rules.Grid, Trials: o.Settings} }
+
 // trialsCSV returns the table of the trials.
-func trialsCSV(grid []language.Axis, s *search.Search, chosen int) []byte {
+func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 	var keys []string
-	for _, a := range grid {
+	for _, a := range o.Rules.Grid {
 		keys = append(keys, a.Key)
 	}
 	number := func(v *float64) string {
@@ -117,8 +120,14 @@ func trialsCSV(grid []language.Axis, s *search.Search, chosen int) []byte {
 	lines[0] = append(lines[0], "parameters", "seconds", "diverged", "error")
 	for i := range s.Results {
 		r := &s.Results[i]
-		line := append([]string{strconv.Itoa(i + 1), strconv.FormatBool(i == chosen)}, language.SettingValues(r.Setting,
-			keys)...)
+		line := []string{strconv.Itoa(i + 1), strconv.FormatBool(i == chosen)}
+		for _, key := range keys {
+			value := "" // the spec as it is
+			if at := slices.IndexFunc(o.Settings[i], func(a language.Assignment) bool { return a.Key == key }); at >= 0 {
+				value = o.Settings[i][at].Value
+			}
+			line = append(line, value)
+		}
 		line = append(line, strconv.Itoa(r.Epochs), strconv.Itoa(len(r.Rungs)), number(r.Value))
 		if s.Measure.Name != measure.Accuracy {
 			line = append(line, number(r.Accuracy))

@@ -5,7 +5,6 @@ package train
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
@@ -53,10 +52,8 @@ func (e *Oracle) Step(b *Batch) (*StepResult, error) {
 		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data),
 		Attention:     ndarray.Convert[float32](out[compile.OutAttention].Data),
 	}
-	for name, v := range out {
-		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
-			r.Terms[term] = v.Data[0]
-		}
+	for _, name := range e.program.Terms {
+		r.Terms[name] = out[compile.TermPrefix+name].Data[0]
 	}
 	for _, name := range e.program.StateVectors() {
 		e.state[name] = out[compile.UpdatedName(name)]

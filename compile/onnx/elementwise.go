@@ -74,7 +74,7 @@ func (e *emitter) shapeVector(s graph.Shape) string {
 // extent returns N or B as an int64 vector of one element. It is measured on an input with that
 // leading axis, or, for B, as the largest bag_of plus one.
 func (e *emitter) extent(d graph.Dim) string {
-	return e.once("extent"+d.String(), func() string {
+	return e.once(shared{"extent", d.String()}, func() string {
 		var bagOf string
 		for _, in := range e.src.ByOp(graph.OpInput) {
 			if len(in.Shape) > 0 && in.Shape[0] == d {

@@ -28,7 +28,7 @@ type emitter struct {
 	values map[*graph.Node]string // ONNX value of each lowered node
 	shapes map[string]graph.Shape // of ONNX values
 	taken  map[string]bool        // names in use
-	memo   map[string]string      // constants and shared helpers by key
+	memo   map[shared]string      // names of constants and helper values
 }
 
 func newEmitter(g *graph.Graph, opt Dialect) *emitter {
@@ -36,7 +36,7 @@ func newEmitter(g *graph.Graph, opt Dialect) *emitter {
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		instances: opt.Instances, params: opt.Params,
 		values: map[*graph.Node]string{}, shapes: map[string]graph.Shape{}, taken: map[string]bool{},
-		memo: map[string]string{}, cuts: map[cut]map[int]string{},
+		memo: map[shared]string{}, cuts: map[cut]map[int]string{},
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()
@@ -134,7 +134,7 @@ func (e *emitter) initializer(t *onnxpb.TensorProto) string {
 
 // ints returns a constant int64 vector. Equal vectors are shared.
 func (e *emitter) ints(v ...int64) string {
-	return e.once("ints"+fmt.Sprint(v), func() string {
+	return e.once(shared{"ints", fmt.Sprint(v)}, func() string {
 		name := e.unique("int" + nameSuffix(v))
 		return e.initializer(onnxpb.IntTensor(name, []int64{int64(len(v))}, v))
 	})
@@ -142,7 +142,7 @@ func (e *emitter) ints(v ...int64) string {
 
 // integer returns a constant int64 scalar.
 func (e *emitter) integer(v int64) string {
-	return e.once(fmt.Sprint("int", v), func() string {
+	return e.once(shared{"int", fmt.Sprint(v)}, func() string {
 		return e.initializer(onnxpb.IntTensor(e.unique(fmt.Sprintf("scalar_%d", v)), nil, []int64{v}))
 	})
 }
@@ -169,21 +169,24 @@ func (e *emitter) float(v float32) string {
 
 // scalar returns a constant float32 without axes.
 func (e *emitter) scalar(v float32) string {
-	return e.once(fmt.Sprint("float", v), func() string {
+	return e.once(shared{"float", fmt.Sprint(v)}, func() string {
 		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprint("float_", v)), nil, []float32{v}))
 	})
 }
 
 // filled returns a constant float32 tensor with all elements v.
 func (e *emitter) filled(v float32, dims ...int64) string {
-	return e.once(fmt.Sprint("filled", v, dims), func() string {
+	return e.once(shared{"filled", fmt.Sprint(v, dims)}, func() string {
 		data := slices.Repeat([]float32{v}, ndarray.Size(dims))
 		return e.initializer(onnxpb.FloatTensor(e.unique(fmt.Sprintf("all_%v%s", v, nameSuffix(dims))), dims, data))
 	})
 }
 
-// once returns the value for a key; it calls make the first time.
-func (e *emitter) once(key string, make func() string) string {
+// shared identifies a value that several nodes use: its kind, and which value of this kind.
+type shared struct{ kind, value string }
+
+// once returns the name of a shared value; it calls make the first time.
+func (e *emitter) once(key shared, make func() string) string {
 	if name, ok := e.memo[key]; ok {
 		return name
 	}

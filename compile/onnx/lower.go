@@ -243,8 +243,8 @@ func (e *emitter) rename(v string, before int) string {
 	if last.Output[0] != v {
 		return v
 	}
-	for _, shared := range e.memo {
-		if shared == v {
+	for _, name := range e.memo {
+		if name == v {
 			return v
 		}
 	}

@@ -39,7 +39,7 @@ func (e *emitter) reshaped(v string, from, to graph.Shape) string {
 		return v
 	case to.Static() && e.constant(v) != nil:
 		// Store a second copy of the parameter in the shape in which it is used.
-		return e.once(fmt.Sprint(v, to), func() string {
+		return e.once(shared{"reshaped", fmt.Sprint(v, to)}, func() string {
 			t := e.constant(v)
 			return e.initializer(&onnxpb.TensorProto{
 				Name: e.unique(v), Dims: dims(to), DataType: t.DataType, RawData: t.RawData,
@@ -75,7 +75,7 @@ func (e *emitter) transpose(v string) string {
 // column returns [N, 1] with all elements v. It is computed from the instances, because there are
 // no constants of symbolic shape.
 func (e *emitter) column(v float32) string {
-	zeros := e.once("zerocolumn", func() string {
+	zeros := e.once(shared{kind: "zerocolumn"}, func() string {
 		for _, in := range e.src.ByOp(graph.OpInput) {
 			if s := e.shapeOf(in); in.Type == graph.Float && s[0] == graph.N && s[1:].Static() {
 				flat := e.reshaped(e.values[in], s, graph.Shape{graph.N, graph.Dim(ndarray.Size(s[1:]))})
@@ -93,9 +93,9 @@ func (e *emitter) ones(rows, columns graph.Dim) string {
 	case rows >= 0 && columns >= 0:
 		return e.filled(1, int64(rows), int64(columns))
 	case columns == 1:
-		return e.once("onecolumn", func() string { return e.column(1) })
+		return e.once(shared{kind: "onecolumn"}, func() string { return e.column(1) })
 	case rows == 1:
-		return e.once("onerow", func() string { return e.transpose(e.ones(columns, 1)) })
+		return e.once(shared{kind: "onerow"}, func() string { return e.transpose(e.ones(columns, 1)) })
 	}
 	return refuse("no constant of shape [%v, %v]", rows, columns)
 }

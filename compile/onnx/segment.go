@@ -16,7 +16,7 @@ import (
 
 // membership returns the matrix as booleans.
 func (e *emitter) membership(bagOf string) string {
-	return e.once("membership", func() string {
+	return e.once(shared{kind: "membership"}, func() string {
 		bags := e.op("Gather", nil, e.extent(graph.B), e.integer(0))
 		column := e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), bags, e.integer(1)), e.ints(1))
 		return e.op("Equal", nil, column, bagOf)
@@ -53,7 +53,7 @@ func (e *emitter) segmentSum(rows, bagOf string) string {
 
 // member returns the membership matrix as float 0 and 1.
 func (e *emitter) member(bagOf string) string {
-	return e.once("member", func() string { return e.toFloat(e.membership(bagOf)) })
+	return e.once(shared{kind: "member"}, func() string { return e.toFloat(e.membership(bagOf)) })
 }
 
 func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
@@ -67,7 +67,7 @@ func lowerSegmentMax(e *emitter, n *graph.Node, in []string) string {
 func (e *emitter) segmentMax(rows, bagOf string, columns int) string {
 	lowest := e.float(float32(graph.OpSegmentMax.Neutral()))
 	if e.opset < 18 {
-		mask := e.once("membership by columns", func() string {
+		mask := e.once(shared{kind: "membership by columns"}, func() string {
 			return e.op("Unsqueeze", nil, e.membership(bagOf), e.ints(1))
 		})
 		return e.reduceMax(e.op("Where", nil, mask, e.transpose(rows), lowest), false, 2)
@@ -110,7 +110,7 @@ func lowerSegmentMaxMask(e *emitter, n *graph.Node, in []string) string {
 
 // indices returns the numbers from 0 to N-1 or B-1, [d, 1], as floats.
 func (e *emitter) indices(d graph.Dim) string {
-	return e.once("indices"+d.String(), func() string {
+	return e.once(shared{"indices", d.String()}, func() string {
 		extent := e.op("Gather", nil, e.extent(d), e.integer(0))
 		return e.toFloat(e.op("Unsqueeze", nil, e.op("Range", nil, e.integer(0), extent, e.integer(1)), e.ints(1)))
 	})
@@ -130,7 +130,7 @@ func (e *emitter) attention(n *graph.Node, in []string) *onnxpb.Attention {
 
 // loop appends the loop and returns the values of its states after position.
 func (e *emitter) loop(a *onnxpb.Attention, states ...string) []string {
-	yes := e.once("true", func() string {
+	yes := e.once(shared{kind: "true"}, func() string {
 		return e.initializer(&onnxpb.TensorProto{Name: e.unique("true"), DataType: int32(onnxpb.TensorProto_BOOL),
 			RawData: []byte{1}})
 	})

@@ -5,7 +5,6 @@ package measure
 import (
 	"math"
 	"slices"
-	"strings"
 )
 
 // Measure is a row of the table of measures.
@@ -19,8 +18,9 @@ type Measure struct {
 	Needs   string  // why the measure can be undefined
 	Group   bool    // whether it is of groups, see Predictions.ByGroup, instead of bags
 
-	labels labelling
-	of     func(*counts) (value float64, defined bool)
+	labels       labelling
+	ofCandidates bool // needs candidate sets, but no true labels
+	of           func(*counts) (value float64, defined bool)
 }
 
 // labelling is the number of labels of a bag that a measure is for.
@@ -39,7 +39,7 @@ func (m *Measure) Fits(multi bool) bool {
 }
 
 // NeedsLabels reports whether the measure needs bags with true labels. The others need candidate sets.
-func (m *Measure) NeedsLabels() bool { return !strings.HasSuffix(m.Name, InsideCandidates) }
+func (m *Measure) NeedsLabels() bool { return !m.ofCandidates }
 
 // Requires returns what the measure needs to be defined.
 func (m *Measure) Requires() string {
@@ -157,7 +157,7 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: InsideCandidates, Title: "predictions inside the candidate set", Range: "0 to 1", Max: 1,
-		labels: oneLabel,
+		labels: oneLabel, ofCandidates: true,
 		Formula: "share of bags whose most probable class is a candidate label, with or without a known label; bags of " +
 			"which every class is a candidate are left out",
 		Needs: "a candidate set that excludes a class",

@@ -49,8 +49,12 @@ func TestReference(t *testing.T) {
 	})
 	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {
-		if !strings.Contains(text[reference], "`"+strings.Replace(kind, " ", ": ", 1)+"`") {
-			t.Errorf("%s is not documented", kind)
+		what := "table"
+		if kind.Figure {
+			what = "figure"
+		}
+		if !strings.Contains(text[reference], "`"+what+": "+kind.Word+"`") {
+			t.Errorf("%s: %s is not documented", what, kind.Word)
 		}
 	}
 	for _, name := range specs.Experiments() {

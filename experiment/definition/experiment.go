@@ -161,7 +161,7 @@ type Choose struct {
 
 // Item is one table or figure of the report.
 type Item struct {
-	Kind     string // one of itemKinds
+	Kind     ItemKind
 	Title    string
 	Learners []schema.Str // empty: all
 	Where
@@ -176,24 +176,30 @@ func (i *Item) SetPos(pos diag.Pos) { i.pos = pos }
 // Names reports whether the item includes a learner.
 func (i *Item) Names(learner string) bool { return hasName(i.Learners, learner) }
 
+// ItemKind is a kind of tables or figures.
+type ItemKind struct {
+	Figure bool
+	Word   string
+}
+
 // Kinds of tables and figures.
-const (
-	TableData       = "table data"       // the datasets (the paper's Table 1)
-	TableAccuracy   = "table accuracy"   // learners and r down, datasets across (Tables 2 and 3)
-	TableAcross     = "table across"     // learners down, datasets and r across (Table 4)
-	TablePublished  = "table published"  // like accuracy, with published accuracies next to the measured ones
-	TablePairs      = "table pairs"      // wins, ties and losses of every pair of learners
-	TableRanks      = "table ranks"      // average ranks with the Friedman test
-	FigureRanks     = "figure ranks"     // critical-difference diagram
-	FigureSplits    = "figure splits"    // accuracy of each split
-	FigureAttention = "figure attention" // histograms of attention scores over epochs (Figure 3)
-	FigureR         = "figure r"         // accuracy over r (Figure 4)
-	FigureVary      = "figure vary"      // accuracy over the values of vary (Figure 5)
-	FigureSearch    = "figure search"    // curves of the trials, and the measure over each setting
+var (
+	TableData       = ItemKind{Word: "data"}                    // the datasets (the paper's Table 1)
+	TableAccuracy   = ItemKind{Word: "accuracy"}                // learners and r down, datasets across (Tables 2 and 3)
+	TableAcross     = ItemKind{Word: "across"}                  // learners down, datasets and r across (Table 4)
+	TablePublished  = ItemKind{Word: "published"}               // like accuracy, with published accuracies next to the measured ones
+	TablePairs      = ItemKind{Word: "pairs"}                   // wins, ties and losses of every pair of learners
+	TableRanks      = ItemKind{Word: "ranks"}                   // average ranks with the Friedman test
+	FigureRanks     = ItemKind{Figure: true, Word: "ranks"}     // critical-difference diagram
+	FigureSplits    = ItemKind{Figure: true, Word: "splits"}    // accuracy of each split
+	FigureAttention = ItemKind{Figure: true, Word: "attention"} // histograms of attention scores over epochs (Figure 3)
+	FigureR         = ItemKind{Figure: true, Word: "r"}         // accuracy over r (Figure 4)
+	FigureVary      = ItemKind{Figure: true, Word: "vary"}      // accuracy over the values of vary (Figure 5)
+	FigureSearch    = ItemKind{Figure: true, Word: "search"}    // curves of the trials, and the measure over each setting
 )
 
 // itemKinds lists the kinds of tables and figures.
-var itemKinds = []string{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks,
+var itemKinds = []ItemKind{TableData, TableAccuracy, TableAcross, TablePublished, TablePairs, TableRanks, FigureRanks,
 	FigureSplits, FigureAttention, FigureR, FigureVary, FigureSearch}
 
 // Learner returns the learner with that name, or nil.

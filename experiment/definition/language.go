@@ -42,8 +42,8 @@ var rows = schema.Fields[Experiment]([]schema.Row{
 	{Name: "name", Required: true, In: ofName,
 		Doc: "Name of the experiment. All results in a folder belong to one experiment of this name."},
 	{Name: "description", Doc: "A line below the title of the report."},
-	{Name: "reference", In: ofName, Doc: "Learner that the others are compared with by t-tests. Default: the first."},
-	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r for datasets without their own. Default: 1."},
+	{Name: "reference", In: ofName, Doc: "Learner that the others are compared with by t-tests.", DefaultDoc: "the first"},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r for datasets without their own.", DefaultDoc: "1"},
 	{Name: "data", Required: true, Rows: dataRows, Doc: "Datasets, in the order of the tables."},
 	{Name: "learners", Required: true, Rows: learnerRows, Doc: "Learners, in the order of the tables."},
 	{Name: "splits", Rows: splitRows(), Doc: "Division into training and test bags."},
@@ -52,8 +52,8 @@ var rows = schema.Fields[Experiment]([]schema.Row{
 	{Name: "keep", Default: "results", Choices: []string{"results", "models"},
 		Doc: "`models`: also write the run of every cell, with its checked ONNX file, to the folder `models/`."},
 	{Name: "report", Rows: itemRows,
-		Doc: "Tables and figures of the report, in this order. Default: all for which there are results, except `across` " +
-			"and `published`."},
+		Doc:        "Tables and figures of the report, in this order.",
+		DefaultDoc: "all for which there are results, except `across` and `published`"},
 })
 
 var dataRows = []schema.Row{
@@ -65,13 +65,13 @@ var dataRows = []schema.Row{
 			"candidate sets are those of the file, and r is not used."},
 	{Name: "labels", Choices: []string{language.KnownLabels, language.MultiLabels, language.NoisyLabels},
 		Doc: "Labels of `file`. `known`: each bag has one certain label. `multi`: each bag has any number of labels. " +
-			"`noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs. " +
-			"Default: candidate sets."},
+			"`noisy`: true labels may be outside of the candidate sets. All learners get it as `data.labels` of their specs.",
+		DefaultDoc: "candidate sets"},
 	{Name: "synth", Rows: synthRows,
 		Doc: "Dataset to generate as `miplc data synth` does: its name, or a map of settings."},
-	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r for this dataset. Default: `r` of the top level."},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r for this dataset.", DefaultDoc: "`r` of the top level"},
 	{Name: "splits", Rows: splitRows(),
-		Doc: "As `splits` of the top level, for this dataset. Default: `splits` of the top level."},
+		Doc: "As `splits` of the top level, for this dataset.", DefaultDoc: "`splits` of the top level"},
 }
 
 var synthRows = []schema.Row{
@@ -94,7 +94,7 @@ var synthRows = []schema.Row{
 
 var learnerRows = []schema.Row{
 	{Name: "name", Required: true, In: ofName, Doc: "Name of the learner in results and in this file."},
-	{Name: "title", Doc: "Name in tables. Default: `name`."},
+	{Name: "title", Doc: "Name in tables.", DefaultDoc: "`name`"},
 	{Name: "group", Doc: "A heading above the learner in tables, such as `Mean` or `MaxMin`."},
 	{Name: "spec", Required: true, Doc: "A shipped spec or a file."},
 	{Name: "set", Custom: &settingsType,
@@ -109,8 +109,8 @@ var learnerRows = []schema.Row{
 			"other measures are those of the last epoch."},
 	{Name: "vary", Custom: &varyType,
 		Doc: "One key with a list of values. The learner is run once per value, for a figure over the values."},
-	{Name: "data", Doc: "Datasets of the learner. Default: all."},
-	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r of the learner. Default: all."},
+	{Name: "data", Doc: "Datasets of the learner.", DefaultDoc: "all"},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r of the learner.", DefaultDoc: "all"},
 	{Name: "published", Custom: &publishedType,
 		Doc: "Published accuracies for `table: published`, by dataset and r; for a `file` without `{r}`, by dataset: " +
 			"`{Own: 0.9}`."},
@@ -118,8 +118,8 @@ var learnerRows = []schema.Row{
 }
 
 var caseRows = []schema.Row{
-	{Name: "data", Doc: "Datasets of the case. Default: all."},
-	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r of the case. Default: all."},
+	{Name: "data", Doc: "Datasets of the case.", DefaultDoc: "all"},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r of the case.", DefaultDoc: "all"},
 	{Name: "spec", Doc: "Replaces the learner's spec."},
 	{Name: "set", Custom: &settingsType, Doc: "Added to the learner's settings."},
 	{Name: "grid", Custom: &gridType,
@@ -166,20 +166,21 @@ var attentionRows = []schema.Row{
 }
 
 var itemRows = []schema.Row{
-	{Name: "table", Choices: kindsOf("table"), Doc: "The kind of table. An entry has `table` or `figure`."},
-	{Name: "figure", Choices: kindsOf("figure"), Doc: "The kind of figure."},
+	{Name: "table", Choices: kindsOf(false), Doc: "The kind of table. An entry has `table` or `figure`."},
+	{Name: "figure", Choices: kindsOf(true), Doc: "The kind of figure."},
 	{Name: "title", Doc: "Heading."},
-	{Name: "learners", Doc: "Learners to show. Tables show learners with `vary` only if they are named. Default: all."},
-	{Name: "data", Doc: "Datasets to show. Default: all."},
-	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r to show. Default: all."},
+	{Name: "learners",
+		Doc: "Learners to show. Tables show learners with `vary` only if they are named.", DefaultDoc: "all"},
+	{Name: "data", Doc: "Datasets to show.", DefaultDoc: "all"},
+	{Name: "r", In: schema.Closed(0, maxR), Doc: "Values of r to show.", DefaultDoc: "all"},
 }
 
-// kindsOf lists the kinds of tables or of figures.
-func kindsOf(what string) []string {
+// kindsOf lists the kinds of figures or of tables.
+func kindsOf(figures bool) []string {
 	var list []string
 	for _, k := range itemKinds {
-		if kind, found := strings.CutPrefix(k, what+" "); found {
-			list = append(list, kind)
+		if k.Figure == figures {
+			list = append(list, k.Word)
 		}
 	}
 	return list

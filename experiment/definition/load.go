@@ -87,8 +87,8 @@ func (c *checker) settle(d *DataSet) {
 func (i *Item) settle() {
 	switch {
 	case i.Table.V != "":
-		i.Kind = "table " + i.Table.V
+		i.Kind = ItemKind{Word: i.Table.V}
 	case i.Figure.V != "":
-		i.Kind = "figure " + i.Figure.V
+		i.Kind = ItemKind{Figure: true, Word: i.Figure.V}
 	}
 }

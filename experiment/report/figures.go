@@ -49,7 +49,7 @@ func (r *Document) splitsFigure(it *definition.Item) ([]figure, error) {
 			*all = (*all)[:len(*all)-1]
 		}
 	}
-	title := r.title(it, capital(r.measure.Title)+" on each split (dots) and mean (bars)")
+	title := r.titleOver(it, "on each split (dots) and mean (bars)")
 	return r.draw(plot.Dots, title, plot.Axes{}, panels)
 }
 
@@ -149,7 +149,7 @@ func (r *Document) rFigure(it *definition.Item) ([]figure, error) {
 		}
 		panels = append(panels, p)
 	}
-	title, axes := r.title(it, capital(r.measure.Title)+" over r"), plot.Axes{X: "r (false positive labels)"}
+	title, axes := r.titleOver(it, "over r"), plot.Axes{X: "r (false positive labels)"}
 	return r.draw(plot.Curves, title, axes, panels)
 }
 
@@ -211,7 +211,7 @@ func (r *Document) varyFigures(it *definition.Item) ([]figure, error) {
 			}
 			panels = append(panels, p)
 		}
-		title := fmt.Sprintf("%s: %s", r.title(it, capital(r.measure.Title)+" over "+l.Vary.Key), l.Title)
+		title := fmt.Sprintf("%s: %s", r.titleOver(it, "over "+l.Vary.Key), l.Title)
 		made, err := r.draw(plot.Curves, title, axes, panels)
 		if err != nil {
 			return nil, err

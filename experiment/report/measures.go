@@ -90,13 +90,21 @@ func (r *Document) measureTitles() string {
 }
 
 // title returns the title of a table or figure: that of the item, or else one for its kind.
-// The name of the measure follows if the kind does not begin with it, unless the measure is the accuracy.
+// The name of the measure follows, unless it is the accuracy.
 func (r *Document) title(it *definition.Item, kind string) string {
 	title := cmp.Or(it.Title, kind)
-	if r.measure.Name == measure.Accuracy || it.Title == "" && strings.HasPrefix(kind, capital(r.measure.Title)) {
+	if r.measure.Name == measure.Accuracy {
 		return title
 	}
 	return fmt.Sprintf("%s (%s)", title, r.measure.Title)
+}
+
+// titleOver is title for a kind that the measure and then rest describe.
+func (r *Document) titleOver(it *definition.Item, rest string) string {
+	if it.Title == "" {
+		return capital(r.measure.Title) + " " + rest
+	}
+	return r.title(it, "")
 }
 
 // capital starts a text with a capital letter.

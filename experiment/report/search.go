@@ -84,10 +84,11 @@ func (r *Document) searchFigures(it *definition.Item) (list []figure) {
 		}
 	}
 	for _, s := range r.searches(it, r.variants(it)) {
-		grid, trials := s.learner.GridOn(s.at.Data, s.r), s.plots()
-		if len(language.Varied(grid)) > 0 && len(trials) > 0 {
+		grid := search.Grid{Axes: s.learner.GridOn(s.at.Data, s.r), Trials: s.learner.SettingsOn(s.at.Data, s.r)}
+		trials := s.plots()
+		if len(language.Varied(grid.Axes)) > 0 && len(trials) > 0 {
 			title := fmt.Sprintf("%s: settings on %s", s.name(), s.set)
-			list = append(list, figure{Title: title, SVG: plot.SearchSettings(title, y, grid, by.Lower, trials)})
+			list = append(list, figure{Title: title, SVG: plot.SearchSettings(title, y, &grid, by.Lower, trials)})
 		}
 	}
 	return list

@@ -4,7 +4,6 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -14,27 +13,20 @@ func Reference(rows []Row) string {
 	b.WriteString("\n| key | value | default | meaning |\n|---|---|---|---|\n")
 	for i := range rows {
 		r := &rows[i]
-		def, doc := DefaultAndDoc(r)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, Cell(ValueText(r)), Cell(def), Cell(doc))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", r.Name, Cell(ValueText(r)), Cell(DefaultText(r)), Cell(r.Doc))
 	}
 	return b.String() + "\n"
 }
 
-// defaultSentence is the sentence of a documentation text about a default that is not a value.
-var defaultSentence = regexp.MustCompile(` ?Default: ((?:[^.]|\.\S)+)\.( |$)`)
-
-// DefaultAndDoc returns the default of a row and the rest of its documentation, for two columns of a table.
-func DefaultAndDoc(r *Row) (def, doc string) {
+// DefaultText returns the text about the default of a row in a table.
+func DefaultText(r *Row) string {
 	switch {
 	case r.Required:
-		return "required", r.Doc
+		return "required"
 	case r.Default != "":
-		return "`" + r.Default + "`", r.Doc
+		return "`" + r.Default + "`"
 	}
-	if m := defaultSentence.FindStringSubmatch(r.Doc); m != nil {
-		def = m[1]
-	}
-	return def, strings.TrimSpace(defaultSentence.ReplaceAllString(r.Doc, "$2"))
+	return r.DefaultDoc
 }
 
 // ValueText describes the values that a key accepts.

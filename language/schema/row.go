@@ -29,7 +29,8 @@ type Row struct {
 	In         Span
 	Choices    []string
 	Doc        string
-	Rows       []Row // of a section, or of each map of a list
+	DefaultDoc string // what applies without the key, if that is no value
+	Rows       []Row  // of a section, or of each map of a list
 	// Field returns a pointer to the variable that the key sets; of is the value that the
 	// enclosing section sets. For a list it appends an entry and returns it. Fields sets it. It is nil
 	// for sections whose keys set fields of the enclosing value, and for arguments of list entries.
@@ -40,6 +41,14 @@ type Row struct {
 	Applies func(of any) bool
 	// Unwritten marks a key that is not part of a complete document.
 	Unwritten bool
+}
+
+// Description returns the documentation with a sentence about the default that is no value.
+func (r *Row) Description() string {
+	if r.DefaultDoc == "" {
+		return r.Doc
+	}
+	return r.Doc + " Default: " + r.DefaultDoc + "."
 }
 
 // CustomType is a type of values with its own reader and writer.

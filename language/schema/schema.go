@@ -87,7 +87,7 @@ func (r *Row) Schema() Object { return types[r.Type].schema(r) }
 // rowSchema returns the schema of the value of a key.
 func rowSchema(r *Row) Object {
 	s := maps.Clone(r.Schema())
-	s["description"] = Plain(r.Doc)
+	s["description"] = Plain(r.Description())
 	if r.Type == Real && r.Default != "" {
 		s["default"] = json.Number(r.Default) // as it is written
 	} else if v := r.defaultArg().V; v != nil {

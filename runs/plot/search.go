@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train/search"
 	gonum "gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
@@ -89,16 +88,16 @@ func (p *panel) addDotsAt(points plotter.XYs, c color.Color, radius vg.Length) {
 
 // SearchSettings draws the measure of the trials of searches over each setting of their grid, with the mean of the rank
 // correlations of the searches. lower reports whether lower values are better.
-func SearchSettings(title, y string, grid []language.Axis, lower bool, searches []Search) []byte {
+func SearchSettings(title, y string, grid *search.Grid, lower bool, searches []Search) []byte {
 	var all []search.Result
 	sums, counts := map[string]float64{}, map[string]float64{}
 	for _, s := range searches {
 		all = append(all, s.Trials...)
-		for key, r := range search.Correlations(grid, s.Trials, lower) {
+		for key, r := range grid.Correlations(s.Trials, lower) {
 			sums[key], counts[key] = sums[key]+r, counts[key]+1
 		}
 	}
-	settings := search.SettingsOf(grid, all)
+	settings := grid.SettingsOf(all)
 	columns := min(3, len(settings))
 	rows := make([][]*panel, (len(settings)+columns-1)/columns)
 	for i := range rows {

@@ -5,7 +5,6 @@ package crosscheck_test
 import (
 	"fmt"
 	"maps"
-	"strings"
 
 	"github.com/gomlx/compute"
 
@@ -100,10 +99,8 @@ func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 	r := &train.StepResult{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
 		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)],
 		LabelWeights: out[compile.OutLabelWeights][:ofBags]}
-	for name, v := range out {
-		if term, ok := strings.CutPrefix(name, compile.TermPrefix); ok {
-			r.Terms[term] = float64(v[0])
-		}
+	for _, name := range e.prog.Terms {
+		r.Terms[name] = float64(out[compile.TermPrefix+name][0])
 	}
 	return r, nil
 }

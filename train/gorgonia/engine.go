@@ -4,8 +4,6 @@
 package gorgonia
 
 import (
-	"strings"
-
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
@@ -27,7 +25,6 @@ type Engine struct {
 	renew         *machines // label weights after the step; nil if the training graph computes them
 	infer         *machines
 	result        train.StepResult
-	terms         []string // names of the loss terms
 }
 
 var _ train.Engine = (*Engine)(nil)
@@ -57,11 +54,6 @@ func New(p *compile.Program) (*Engine, error) {
 	}
 	if err := e.lower(grads); err != nil {
 		return nil, err
-	}
-	for _, out := range p.Train.Outputs {
-		if name, ok := strings.CutPrefix(out.Name, compile.TermPrefix); ok {
-			e.terms = append(e.terms, name)
-		}
 	}
 	return e, nil
 }
@@ -119,7 +111,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 func (e *Engine) read(m *lowering.Machine[float32], n int) *train.StepResult {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
-	for _, name := range e.terms {
+	for _, name := range e.program.Terms {
 		r.Terms[name] = float64(m.Output(compile.TermPrefix + name)[0])
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)

@@ -3,7 +3,6 @@ package native
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/miplc/miplc/compile"
 	lowering "github.com/miplc/miplc/compile/native"
@@ -28,7 +27,6 @@ type Engine struct {
 	memory  *lowering.Memory
 	graphs  map[form]*graph.Graph
 	plans   memory.Cache[size, *planned]
-	terms   []string // names of the loss terms
 	result  train.StepResult
 	updates map[string]string
 
@@ -64,7 +62,7 @@ func (e *Engine) newPlanned(p *lowering.Plan) *planned {
 	for _, m := range e.program.Masks {
 		q.masks = append(q.masks, p.Input(m.Name))
 	}
-	for _, name := range e.terms {
+	for _, name := range e.program.Terms {
 		q.terms = append(q.terms, p.Output(compile.TermPrefix+name))
 	}
 	return q
@@ -92,11 +90,6 @@ func New(p *compile.Program, o Options) (*Engine, error) {
 	e.scalars = (&train.Batch{}).Scalars(nil, p)
 	for _, s := range e.scalars {
 		e.places = append(e.places, e.memory.Add(s.Name, 1))
-	}
-	for _, out := range p.Train.Outputs {
-		if name, ok := strings.CutPrefix(out.Name, compile.TermPrefix); ok {
-			e.terms = append(e.terms, name)
-		}
 	}
 	return e, nil
 }
@@ -157,7 +150,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	p.Run()
 	r := &e.result
 	r.Loss = float64(p.loss[0])
-	for i, name := range e.terms {
+	for i, name := range e.program.Terms {
 		r.Terms[name] = float64(p.terms[i][0])
 	}
 	r.Probabilities, r.Attention, r.LabelWeights = p.probabilities, p.attention, p.newLabelWeights

@@ -24,22 +24,35 @@ type Setting struct {
 	Categories []string
 }
 
+// Grid is a grid and the settings of its trials.
+type Grid struct {
+	Axes   []language.Axis
+	Trials [][]language.Assignment
+}
+
 // SettingsOf returns the settings that trials of a grid vary, without those with a single value.
-func SettingsOf(grid []language.Axis, results []Result) []Setting {
-	keys, list := make([]string, len(grid)), make([]Setting, len(grid))
-	for i, a := range grid {
-		keys[i], list[i] = a.Key, Setting{Key: a.Key, Log: a.Range != nil && a.Range.Log()}
+func (g *Grid) SettingsOf(results []Result) []Setting {
+	list, values := make([]Setting, len(g.Axes)), map[string]map[string]string{} // by the text and the key of a setting
+	for i, a := range g.Axes {
+		list[i] = Setting{Key: a.Key, Log: a.Range != nil && a.Range.Log()}
+	}
+	for _, set := range g.Trials {
+		of := map[string]string{}
+		for _, one := range set {
+			of[one.Key] = one.Value
+		}
+		values[language.DescribeSettings(set)] = of
 	}
 	for i := range results {
-		for j, text := range language.SettingValues(results[i].Setting, keys) {
-			list[j].add(text)
+		for j := range list {
+			list[j].add(values[results[i].Setting][list[j].Key])
 		}
 	}
 	for i := range list {
 		s := &list[i]
 		s.Log = s.Categories == nil && (s.Log || s.spansDecade())
 	}
-	varied := language.Varied(grid)
+	varied := language.Varied(g.Axes)
 	return slices.DeleteFunc(list, func(s Setting) bool {
 		return !slices.ContainsFunc(varied, func(a language.Axis) bool { return a.Key == s.Key })
 	})
@@ -91,9 +104,9 @@ func (s *Setting) spansDecade() bool {
 }
 
 // Correlations returns the rank correlations of the settings that are numbers with the success of the trials.
-func Correlations(grid []language.Axis, results []Result, lower bool) map[string]float64 {
+func (g *Grid) Correlations(results []Result, lower bool) map[string]float64 {
 	found, order := map[string]float64{}, order(results, lower)
-	for _, s := range SettingsOf(grid, results) {
+	for _, s := range g.SettingsOf(results) {
 		if r := correlation(s.X, order); s.Categories == nil && r != nil {
 			found[s.Key] = *r
 		}

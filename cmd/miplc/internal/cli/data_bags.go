@@ -43,13 +43,14 @@ type bagsOptions struct {
 	SIFT      imagebags.SIFT
 	Patches   imagebags.Patches
 	flags     *pflag.FlagSet
+	settings  map[string][]string // generators of each flag that is a setting of some
 }
 
 func bagsCommand(con *console.Console) *cobra.Command {
 	o := &bagsOptions{
 		datasetOutput: datasetOutput{Console: con}, Row: imagebags.DefaultRow, SBN: imagebags.DefaultSBN,
 		KMeansSeg: imagebags.DefaultKMeansSeg, SIFT: imagebags.DefaultSIFT,
-		Patches: imagebags.DefaultPatches,
+		Patches: imagebags.DefaultPatches, settings: map[string][]string{},
 	}
 	cmd := &cobra.Command{
 		Use:   "bags --generator G IMAGES... -o FILE",
@@ -107,23 +108,31 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 		"names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
 	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "maximum number of pixels per image (default 25,000,000)")
-	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, "row, sbn: side of the shrunk image in pixels")
+	of := func(flag string, generators ...string) string {
+		o.settings[flag] = generators
+		return strings.Join(generators, ", ") + ": "
+	}
+	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, of("grid", "row", "sbn")+"side of the shrunk image in pixels")
 	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours,
-		"sbn: colours of the neighbours as difference from the blob or as value")
-	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, "kmeansseg: side of a blob in pixels")
-	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, "kmeansseg: colour space, ycbcr or luv")
+		of("neighbours", "sbn")+"colours of the neighbours as difference from the blob or as value")
+	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, of("blob", "kmeansseg")+"side of a blob in pixels")
+	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, of("color", "kmeansseg")+"colour space, ycbcr or luv")
 	f.IntVar(&o.KMeansSeg.MaxSegments, "max-segments", o.KMeansSeg.MaxSegments,
-		"kmeansseg: maximum number of segments per image")
+		of("max-segments", "kmeansseg")+"maximum number of segments per image")
 	f.Float64Var(&o.KMeansSeg.Distortion, "distortion", o.KMeansSeg.Distortion,
-		"kmeansseg: stop adding segments when the mean squared distance of blobs from their segment is at most this")
+		of("distortion", "kmeansseg")+"stop adding segments when the mean squared distance of blobs from their segment is "+
+			"at most this")
 	f.Float64Var(&o.KMeansSeg.Improvement, "improvement", o.KMeansSeg.Improvement,
-		"kmeansseg: stop adding segments when one more reduces that distance by at most this share of the variance")
-	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, "sift: side of a patch in pixels")
-	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, "sift: distance between patches in pixels")
-	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma, "sift: standard deviation of the smoothing in pixels")
-	f.IntVar(&o.Patches.Side, "side", o.Patches.Side, "patches: side of a square in pixels")
-	f.IntVar(&o.Patches.Step, "stride", 0, "patches: pixels from one square to the next (default: the side of a square)")
-	f.BoolVar(&o.Patches.Gray, "gray", false, "patches: one channel instead of red, green and blue")
+		of("improvement", "kmeansseg")+"stop adding segments when one more reduces that distance by at most this share of "+
+			"the variance")
+	f.IntVar(&o.SIFT.Patch, "patch", o.SIFT.Patch, of("patch", "sift")+"side of a patch in pixels")
+	f.IntVar(&o.SIFT.Step, "step", o.SIFT.Step, of("step", "sift")+"distance between patches in pixels")
+	f.Float64Var(&o.SIFT.Sigma, "sigma", o.SIFT.Sigma,
+		of("sigma", "sift")+"standard deviation of the smoothing in pixels")
+	f.IntVar(&o.Patches.Side, "side", o.Patches.Side, of("side", "patches")+"side of a square in pixels")
+	f.IntVar(&o.Patches.Step, "stride", 0,
+		of("stride", "patches")+"pixels from one square to the next (default: the side of a square)")
+	f.BoolVar(&o.Patches.Gray, "gray", false, of("gray", "patches")+"one channel instead of red, green and blue")
 	console.Limit(f, 0, 1000, "r")
 	console.Limit(f, 0, math.MaxUint64, "seed")
 	console.Limit(f, 1, 4096, "workers")
@@ -174,8 +183,7 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 	}, append(sources.Files(), o.Candidates)...)
 }
 
-// generator returns the chosen one with its settings; a setting of another one is an error. The usage of a setting
-// begins with the generators that have it.
+// generator returns the chosen one with its settings; a setting of another one is an error.
 func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	if o.Generator == "" {
 		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names,
@@ -186,9 +194,8 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	}
 	var err error
 	o.flags.Visit(func(f *pflag.Flag) {
-		names, _, _ := strings.Cut(f.Usage, ": ")
-		of := strings.Split(names, ", ")
-		if err == nil && slices.Contains(imagebags.Names, of[0]) && !slices.Contains(of, o.Generator) {
+		of := o.settings[f.Name]
+		if err == nil && of != nil && !slices.Contains(of, o.Generator) {
 			err = console.Usagef("--%s is a setting of %s, not of %s", f.Name, strings.Join(of, " and "), o.Generator)
 		}
 	})

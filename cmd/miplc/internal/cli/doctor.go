@@ -134,8 +134,8 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 		f.Providers = tryAll(ctx, o.Library)
 	}
 	f.Engines = f.engines()
-	f.Auto = o.automatic()
-	engine, _, _ := strings.Cut(f.Auto, ":")
+	engine, why := o.automatic()
+	f.Auto = engine + ": " + why
 	switch {
 	case library.Usable:
 		f.Verdict = fmt.Sprintf("miplc is ready: it trains with %s and predicts with onnxruntime", engine)
@@ -178,15 +178,14 @@ func remedy(ctx context.Context, missing *onnxruntime.NotFoundError) (download, 
 	return download, download
 }
 
-// automatic says which engine auto selects, and why.
-func (o *doctorOptions) automatic() string {
+// automatic returns the engine that auto selects with its device, and the reason.
+func (o *doctorOptions) automatic() (engine, why string) {
 	choice, err := engines.Choose(engines.Place{Plugin: o.Plugin}, false)
 	if err != nil {
-		reason, _, _ := strings.Cut(err.Error(), "; tried:")
-		return "none: " + reason
+		return "none", err.Error()
 	}
 	defer choice.Close()
-	return fmt.Sprintf("%s on %s: %s", choice.Engine, choice.Device, choice.Reason)
+	return choice.Engine + " on " + choice.Device, choice.Reason
 }
 
 // engines lists the engines of miplc train.

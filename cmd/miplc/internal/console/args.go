@@ -4,6 +4,7 @@ package console
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,12 +110,13 @@ func unknownCommand(parent *cobra.Command, name string) error {
 // FlagError adds the probably intended flag to an error of the flag parser.
 func FlagError(cmd *cobra.Command, err error) error {
 	d := diag.Diagnostic{Text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err)}
-	if wrong, found := strings.CutPrefix(err.Error(), "unknown flag: --"); found {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
 		var names []string
 		add := func(f *pflag.Flag) { names = append(names, f.Name) }
 		cmd.Flags().VisitAll(add)
 		cmd.InheritedFlags().VisitAll(add)
-		if s := diag.Suggest(wrong, names); s != "" {
+		if s := diag.Suggest(unknown.GetSpecifiedName(), names); s != "" {
 			d.Suggestion = "--" + s
 		}
 	}
