@@ -120,16 +120,27 @@ func binaryOp(name string, f func(x, y float64) float64, ranges rangeFunc, grad 
 		grad: gradBroadcast(grad)}
 }
 
-func arrayOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
+func arrayOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc, grad func(b *Builder, n,
+	dy *Node) *Node) opDef {
+	return arraysOp(name, 1, shape, combines, eval, ranges, grad1(grad))
+}
+
+// arraysOp is an op on several arrays.
+func arraysOp(name string, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
 	grad gradFunc) opDef {
 	return opDef{name: name, class: array, arity: arity, shape: shape, combines: combines, eval: eval, ranges: ranges,
 		grad: grad}
 }
 
-// segmentOp is an op on the bags of one value, or of several if arity is above 2.
-func segmentOp(name string, alone Op, arity int, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
-	grad gradFunc) opDef {
-	return opDef{name: name, class: segment, alone: alone, arity: arity, shape: shape, combines: combines, eval: eval,
+func segmentOp(name string, alone Op, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
+	grad func(b *Builder, n, dy *Node) *Node) opDef {
+	return opDef{name: name, class: segment, alone: alone, arity: 2, shape: shape, combines: combines, eval: eval,
+		ranges: ranges, grad: gradSegment(grad)}
+}
+
+// bagsOp is an op on several values of each bag.
+func bagsOp(name string, alone Op, arity int, shape shapeFunc, eval evalFunc, ranges rangeFunc, grad gradFunc) opDef {
+	return opDef{name: name, class: segment, alone: alone, arity: arity, shape: shape, combines: combinesRows, eval: eval,
 		ranges: ranges, grad: grad}
 }
 
@@ -191,43 +202,40 @@ func init() {
 		OpGreater:        flat(binaryOp("Greater", greater, comparing(greater), nil)),
 		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, comparing(greaterOrEqual), nil)),
 
-		OpMatMul: arrayOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, rangesOfMatMul, gradMatMul),
-		OpTranspose: arrayOp("Transpose", 1, shapeTranspose, nil, evalTranspose, rangesOfTranspose,
-			grad1(gradTranspose)).prints(textOfPerm),
-		OpReshape: arrayOp("Reshape", 1, shapeReshape, combinesReshape, evalCopy, rangesOf(0), grad1(gradReshape)),
-		OpExpand:  arrayOp("Expand", 1, shapeExpand, nil, evalExpand, rangesOf(0), grad1(gradExpand)),
-		OpSum:     arrayOp("Sum", 1, shapeReduce, combinesAxes, evalSum, rangesOfSum, grad1(gradSum)).prints(textOfAxes),
-		OpMax: ofMaximum(arrayOp("Max", 1, shapeReduce, combinesAxes, evalMax, rangesOfMax,
-			grad1(gradMax))).prints(textOfAxes),
-		OpMaxMask: ofMaximum(flat(arrayOp("MaxMask", 1, shapeMaxMask, combinesAxes, evalMaxMask, within(0, 1),
+		OpMatMul: arraysOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, rangesOfMatMul, gradMatMul),
+		OpTranspose: arrayOp("Transpose", shapeTranspose, nil, evalTranspose, rangesOfTranspose,
+			gradTranspose).prints(textOfPerm),
+		OpReshape: arrayOp("Reshape", shapeReshape, combinesReshape, evalCopy, rangesOf(0), gradReshape),
+		OpExpand:  arrayOp("Expand", shapeExpand, nil, evalExpand, rangesOf(0), gradExpand),
+		OpSum:     arrayOp("Sum", shapeReduce, combinesAxes, evalSum, rangesOfSum, gradSum).prints(textOfAxes),
+		OpMax:     ofMaximum(arrayOp("Max", shapeReduce, combinesAxes, evalMax, rangesOfMax, gradMax)).prints(textOfAxes),
+		OpMaxMask: ofMaximum(flat(arrayOp("MaxMask", shapeMaxMask, combinesAxes, evalMaxMask, within(0, 1),
 			nil))).prints(textOfAxes),
-		OpConcat: arrayOp("Concat", -1, shapeConcat, combinesAxis, evalConcat, rangesOfConcat, gradConcat).prints(textOfAxis),
-		OpSlice: arrayOp("Slice", 1, shapeSlice, combinesAxis, evalSlice, rangesOfSlice,
-			grad1(gradSlice)).prints(textOfSlice),
-		OpPad: arrayOp("Pad", 1, shapePad, combinesAxis, evalPad, rangesOfPad, grad1(gradPad)).prints(textOfPad),
-		OpSoftmax: ofMaximum(arrayOp("Softmax", 1, shapeRows, combinesLast, evalSoftmax, rangesOfSoftmax,
-			grad1(gradSoftmax))),
-		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", 1, shapeRows, combinesLast, evalSoftmax, rangesOfLogSoftmax,
-			grad1(gradLogSoftmax))),
-
-		OpSegmentSum: segmentOp("SegmentSum", OpSum, 2, shapeOfRows(N, B), combinesRows, evalSum, rangesOfSegmentSum,
-			gradSegment(gradSegmentSum)),
-		OpSegmentMax: ofMaximum(segmentOp("SegmentMax", OpMax, 2, shapeOfRows(N, B), combinesRows, evalMax, rangesOf(0),
-			gradSegment(gradSegmentMax))),
-		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", OpMaxMask, 2, shapeOfRows(N, N), combinesRows, evalMaxMask,
-			within(0, 1), nil)),
-		OpSegmentSoftmax: alike(segmentOp("SegmentSoftmax", OpSoftmax, 2, shapeOfRows(N, N), combinesRows, evalSoftmax,
-			within(0, 1), gradSegment(gradSegmentSoftmax))),
-		OpSegmentGather: alike(segmentOp("SegmentGather", OpExpand, 2, shapeOfRows(B, N), nil, evalSegmentGather, rangesOf(0),
-			gradSegment(gradSegmentGather))),
-		OpAttention: alike(arrayOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, rangesOf(2),
+		OpConcat: arraysOp("Concat", -1, shapeConcat, combinesAxis, evalConcat, rangesOfConcat,
+			gradConcat).prints(textOfAxis),
+		OpSlice:   arrayOp("Slice", shapeSlice, combinesAxis, evalSlice, rangesOfSlice, gradSlice).prints(textOfSlice),
+		OpPad:     arrayOp("Pad", shapePad, combinesAxis, evalPad, rangesOfPad, gradPad).prints(textOfPad),
+		OpSoftmax: ofMaximum(arrayOp("Softmax", shapeRows, combinesLast, evalSoftmax, rangesOfSoftmax, gradSoftmax)),
+		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", shapeRows, combinesLast, evalSoftmax, rangesOfLogSoftmax,
+			gradLogSoftmax)),
+		OpAttention: alike(arraysOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, rangesOf(2),
 			gradAttention)),
-		OpAttentionGrad: arrayOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, anything,
-			nil),
-		OpSegmentAttention: alike(segmentOp("SegmentAttention", OpAttention, 4, shapeAttention, combinesRows, evalAttention,
-			rangesOf(2), gradAttention)),
-		OpSegmentAttentionGrad: segmentOp("SegmentAttentionGrad", OpAttentionGrad, 5, shapeAttentionGrad, combinesRows,
-			evalAttentionGrad, anything, nil),
+		OpAttentionGrad: arraysOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, anything, nil),
+
+		OpSegmentSum: segmentOp("SegmentSum", OpSum, shapeOfRows(N, B), combinesRows, evalSum, rangesOfSegmentSum,
+			gradSegmentSum),
+		OpSegmentMax: ofMaximum(segmentOp("SegmentMax", OpMax, shapeOfRows(N, B), combinesRows, evalMax, rangesOf(0),
+			gradSegmentMax)),
+		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", OpMaxMask, shapeOfRows(N, N), combinesRows, evalMaxMask,
+			within(0, 1), nil)),
+		OpSegmentSoftmax: alike(segmentOp("SegmentSoftmax", OpSoftmax, shapeOfRows(N, N), combinesRows, evalSoftmax,
+			within(0, 1), gradSegmentSoftmax)),
+		OpSegmentGather: alike(segmentOp("SegmentGather", OpExpand, shapeOfRows(B, N), nil, evalSegmentGather, rangesOf(0),
+			gradSegmentGather)),
+		OpSegmentAttention: alike(bagsOp("SegmentAttention", OpAttention, 4, shapeAttention, evalAttention, rangesOf(2),
+			gradAttention)),
+		OpSegmentAttentionGrad: bagsOp("SegmentAttentionGrad", OpAttentionGrad, 5, shapeAttentionGrad, evalAttentionGrad,
+			anything, nil),
 
 		OpConv2D:           convOp("Conv2D", shapeConv2D, combinesPixels, evalConv2D, gradConv2D),
 		OpConv2DGradInput:  convOp("Conv2DGradInput", shapeConv2DGradInput, combinesPixels, evalConv2DGradInput, nil),

@@ -32,22 +32,30 @@ func unary[T Float](f unaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-// unaryTable has the loops of the functions without static arguments.
+// unaryTable has the loops of the functions without static arguments. Without a loop for the values, they are those of the
+// interpreter.
 func unaryTable[T Float]() map[graph.Op]unaryRows[T] {
-	return map[graph.Op]unaryRows[T]{
+	sign := graph.OpSign.Function()
+	rows := map[graph.Op]unaryRows[T]{
 		graph.OpNeg:      {neg[T], func(dx, _, _, dy []T) { neg(dx, dy) }},
 		graph.OpExp:      {mapped[T](exp[T]), gradientOf(func(_, y, dy T) T { return dy * y })},
-		graph.OpLog:      {mapped[T](math.Log), gradientOf(func(x, _, dy T) T { return dy / x })},
-		graph.OpSqrt:     {mapped[T](math.Sqrt), slopeOf[T](func(_, y float64) float64 { return 0.5 / y })},
-		graph.OpAbs:      {mapped[T](math.Abs), slopeOf[T](func(x, _ float64) float64 { return sign(x) })},
-		graph.OpSign:     {mapped[T](sign), nil},
+		graph.OpLog:      {nil, gradientOf(func(x, _, dy T) T { return dy / x })},
+		graph.OpSqrt:     {nil, slopeOf[T](func(_, y float64) float64 { return 0.5 / y })},
+		graph.OpAbs:      {nil, slopeOf[T](func(x, _ float64) float64 { return sign(x) })},
+		graph.OpSign:     {nil, nil},
 		graph.OpTanh:     {mapped[T](tanh[T]), gradientOf(func(_, y, dy T) T { return dy * (1 - y*y) })},
 		graph.OpSigmoid:  {mapped[T](sigmoid[T]), gradientOf(func(_, y, dy T) T { return dy * y * (1 - y) })},
 		graph.OpSoftplus: {mapped[T](softplus[T]), slopeOf[T](func(x, _ float64) float64 { return sigmoid[T](x) })},
 		graph.OpRelu:     {relu[T], reluGradient[T]},
-		graph.OpErf:      {mapped[T](math.Erf), slopeOf[T](bell[T])},
+		graph.OpErf:      {nil, slopeOf[T](bell[T])},
 		graph.OpStopGrad: {func(out, x []T) { copy(out, x) }, nil},
 	}
+	for op, row := range rows {
+		if row.value == nil {
+			rows[op] = unaryRows[T]{mapped[T](op.Function()), row.gradient}
+		}
+	}
+	return rows
 }
 
 // mapped makes the loop from a function of float64, for ops that cost far more than a function call. Values are
@@ -80,16 +88,6 @@ func neg[T Float](out, x []T) {
 	for i, v := range x[:len(out)] {
 		out[i] = -v
 	}
-}
-
-func sign(x float64) float64 {
-	switch {
-	case x > 0:
-		return 1
-	case x < 0:
-		return -1
-	}
-	return x // 0 or NaN
 }
 
 // exp returns e^x as exactly as T needs it: math.Exp for float64; for float32 a polynomial with a
