@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
@@ -111,7 +112,7 @@ func OpenSplit(path string, number, bags int, names []string) (*Split, error) {
 	var numbers numbersByPart
 	var err error
 	source := filepath.Base(path)
-	switch rawfile.Extension(path) {
+	switch formats.Extension(path) {
 	case ".mat":
 		if number > 1 {
 			return nil, diag.Errorf(diag.Pos{File: path}, "split %d was requested, but a .mat file contains one split", number)
@@ -125,7 +126,7 @@ func OpenSplit(path string, number, bags int, names []string) (*Split, error) {
 			return err
 		})
 	default:
-		return nil, rawfile.UnknownFormat(path, "read as splits", ".mat and .csv")
+		return nil, formats.UnknownFormat(path, "read as splits", ".mat and .csv")
 	}
 	if err != nil {
 		return nil, rawfile.FileError(path, err)

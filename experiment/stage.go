@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
@@ -98,7 +98,7 @@ func (c *gridPoint) path(dir string) string { return filepath.Join(dir, SpecsFol
 func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experiment) error {
 	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Splits: in.splits}
 	name := diag.FileName(in.facts.title())
-	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+rawfile.Extension(in.path))
+	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+formats.Extension(in.path))
 	rel, err := filepath.Rel(filepath.Join(dir, DataFolder), in.path)
 	if in.encoder != nil {
 		path = filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+".npz")
@@ -116,10 +116,10 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 	}
 	if index := in.splits.Index; index.V != "" {
 		files := 1
-		set.Splits.Index.V = DataFolder + "/" + name + "-splits" + rawfile.Extension(index.V)
+		set.Splits.Index.V = DataFolder + "/" + name + "-splits" + formats.Extension(index.V)
 		if strings.Contains(index.V, definition.SplitPlaceholder) {
 			files = in.splits.Count.V
-			set.Splits.Index.V = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + rawfile.Extension(index.V)
+			set.Splits.Index.V = DataFolder + "/" + name + "-split-" + definition.SplitPlaceholder + formats.Extension(index.V)
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)

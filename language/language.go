@@ -5,7 +5,7 @@ package language
 import (
 	"strings"
 
-	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -41,7 +41,7 @@ func (s *Spec) weighsLabels() bool { return s.trained() && !s.Multi() }
 var dataRows = []schema.Row{
 	{Name: "set", Default: "generated:prototypes",
 		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of a file (" +
-			bagfile.Readable().List() + "); with an encoder also a folder or .zip of images. miplc looks in the working " +
+			formats.Readable().List() + "); with an encoder also a folder or .zip of images. miplc looks in the working " +
 			"directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
 	{Name: "generated", Rows: generatedRows, Applies: schema.When((*Spec).Generates),
 		Doc: "Settings of the built-in generator, for `set: generated:prototypes`."},
@@ -57,7 +57,7 @@ var dataRows = []schema.Row{
 			"DEMIPL's authors), or `none`."},
 	{Name: "labels", Choices: []string{KnownLabels, MultiLabels, NoisyLabels},
 		Doc: "Without it, each bag has a candidate set with one true label. `known`: the true label of each bag is its " +
-			"only candidate; a file in " + bagfile.WithLabels().Or() + " then needs no candidates, and every bag needs a " +
+			"only candidate; a file in " + formats.WithLabels().Or() + " then needs no candidates, and every bag needs a " +
 			"label. `multi`: a bag has any number of true labels, and the model predicts a set of classes. `noisy`: like " +
 			"without it, but a true label may be outside of the candidates of its bag; such bags are counted, training uses " +
 			"the candidates and measures the true labels."},
@@ -65,7 +65,7 @@ var dataRows = []schema.Row{
 		Doc: "Maximum number of instances of a bag in an epoch. From a larger bag, each epoch draws that many at random, " +
 			"without replacement; `train.seed` fixes the draws. Predictions use all instances. Without it, training uses all."},
 	{Name: "columns", Rows: columnRows,
-		Doc: "Columns of a " + bagfile.WithColumns().Or() + " file that are not recognised by their names. If it names a " +
+		Doc: "Columns of a " + formats.WithColumns().Or() + " file that are not recognised by their names. If it names a " +
 			"column for `bag`, `label`, `candidates` or `instance_label`, these columns may be anywhere in the file."},
 	{Name: "encoder", Rows: encoderRows, Applies: schema.When((*Spec).Encodes),
 		Doc: "A pretrained network that computes the features of images. `set` is then a folder or zip archive of images, " +

@@ -10,8 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language/schema"
@@ -22,9 +21,9 @@ func (c *checker) checkData() {
 	defer func() { c.inData += len(c.faults) - before }()
 	known := c.checkSet()
 	c.checkGroups()
-	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !bagfile.WithLabels().Match(d.Set.V) &&
+	if known && d.Labels.V != "" && !(c.spec.Multi() && c.spec.Generates()) && !formats.WithLabels().Match(d.Set.V) &&
 		c.writtenWith(d.Labels.Pos, d.Set.Pos) {
-		e := c.add(d.Labels.Pos, "data.labels applies to %s files", bagfile.WithLabels().And())
+		e := c.add(d.Labels.Pos, "data.labels applies to %s files", formats.WithLabels().And())
 		if c.spec.Encodes() && d.Labels.V == KnownLabels {
 			note(e, "the classes of folders of images are known labels without it")
 		} else {
@@ -64,11 +63,11 @@ func (c *checker) checkSet() (known bool) {
 			}
 		}
 		c.checkGenerated()
-	case set != "" && !c.spec.Encodes() && !bagfile.Readable().Match(set):
+	case set != "" && !c.spec.Encodes() && !formats.Readable().Match(set):
 		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
-		note(e, "generated:prototypes, or a file that ends in %s", bagfile.Readable().Or())
-		if rawfile.Extension(set) == ".parquet" {
-			note(e, "%s", rawfile.ConvertParquet(set, ".csv"))
+		note(e, "generated:prototypes, or a file that ends in %s", formats.Readable().Or())
+		if formats.Extension(set) == ".parquet" {
+			note(e, "%s", formats.ConvertParquet(set, ".csv"))
 		}
 		if path.Ext(set) == "" {
 			note(e, "a folder of images needs data.encoder, or miplc data bags to make a file of it")

@@ -7,7 +7,7 @@ import (
 	"encoding/hex"
 	"go/ast"
 
-	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 
 	"github.com/miplc/miplc/language/schema"
@@ -253,7 +253,7 @@ func (s *Spec) WithEngine(name string) *Spec {
 }
 
 // HasColumns reports whether the dataset is a file with named columns: CSV.
-func (s *Spec) HasColumns() bool { return bagfile.WithColumns().Match(s.Data.Set.V) }
+func (s *Spec) HasColumns() bool { return formats.WithColumns().Match(s.Data.Set.V) }
 
 // Settings returns a copy of the spec without its name, description, dataset and split. Trainings with equal
 // settings, bags and split have equal results.

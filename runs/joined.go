@@ -6,8 +6,8 @@ import (
 	"crypto/sha256"
 	"slices"
 
+	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/encoder"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"

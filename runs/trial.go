@@ -7,9 +7,9 @@ import (
 	"context"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/encoder"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/encoder"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 )

@@ -17,8 +17,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/hdf5"
-	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -63,12 +63,12 @@ var errNoArray = errors.New("no such array")
 
 // openArrays opens a file with arrays of numbers.
 func openArrays(path string) (*arrayFile, error) {
-	if rawfile.Extension(path) == ".parquet" {
-		return nil, fmt.Errorf("files in the format Parquet are not supported; %s", rawfile.ConvertParquet(path, ".npz"))
+	if formats.Extension(path) == ".parquet" {
+		return nil, fmt.Errorf("files in the format Parquet are not supported; %s", formats.ConvertParquet(path, ".npz"))
 	}
-	open := formatOf(path).open
+	open := codecOf(path).open
 	if open == nil {
-		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", oneBag().List())
+		return nil, fmt.Errorf("files with this extension are not supported; supported are %s", formats.OneBag().List())
 	}
 	file, info, err := fileio.Open(path)
 	if err != nil {
@@ -81,9 +81,6 @@ func openArrays(path string) (*arrayFile, error) {
 	}
 	return f, nil
 }
-
-// oneBag returns the endings of files with the instances of one bag.
-func oneBag() Endings { return endings(func(f format) bool { return f.open != nil }) }
 
 // featuresName is the usual name of the array with the features of a bag.
 const featuresName = "features"

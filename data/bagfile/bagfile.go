@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/fileio"
 )
@@ -100,22 +101,22 @@ func OpenWith(path string, o Reading) (*data.Dataset, error) {
 		return nil, rawfile.FileError(path, err)
 	}
 	defer f.Close()
-	format := formatOf(path)
-	if format.read == nil && format.open != nil && o.DetectLabels {
-		format.read = decodeArrays
+	codec := codecOf(path)
+	if codec.read == nil && codec.open != nil && o.DetectLabels {
+		codec.read = decodeArrays
 	}
-	if format.read == nil {
-		d := rawfile.UnknownFormat(path, "read", Readable().And())
-		if format.open != nil {
+	if codec.read == nil {
+		d := formats.UnknownFormat(path, "read", formats.Readable().And())
+		if codec.open != nil {
 			d = d.WithNote("a file of this format has the features of one bag; name it in a CSV file with the columns bag, " +
 				"label, candidates, file")
 		}
 		return nil, d
 	}
-	if format.packed {
+	if formats.Of(path).Packed {
 		o.MaxBytes = o.MaxBytes.ForPacked(info.Size())
 	}
-	d, err := format.read(f, info.Size(), path, o)
+	d, err := codec.read(f, info.Size(), path, o)
 	if err != nil {
 		return nil, rawfile.FileError(path, err)
 	}
@@ -150,7 +151,7 @@ func Write(w io.Writer, d *data.Dataset, name string) error {
 	if err := validate(name); err != nil {
 		return err
 	}
-	return formatOf(name).write(w, d)
+	return codecOf(name).write(w, d)
 }
 
 // WriteStored writes a valid dataset as an .npz file without compression, for a program that reads it at once.
@@ -160,13 +161,13 @@ func WriteStored(w io.Writer, d *data.Dataset) error {
 
 // CheckWritable returns an error if Write does not support the extension of name.
 func CheckWritable(name string) error {
-	if !Writable().Match(name) {
-		return rawfile.UnknownFormat(name, "written", Writable().And())
+	if !formats.Writable().Match(name) {
+		return formats.UnknownFormat(name, "written", formats.Writable().And())
 	}
 	return nil
 }
 
 func setName(path string) string {
 	name := filepath.Base(path)
-	return name[:len(name)-len(rawfile.Extension(path))]
+	return name[:len(name)-len(formats.Extension(path))]
 }

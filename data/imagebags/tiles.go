@@ -17,6 +17,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
@@ -79,7 +80,7 @@ func (t *Tiles) read(paths []string, o bagfile.Reading) (*data.Dataset, error) {
 		return nil, rawfile.FileError(path, err)
 	case info.IsDir() || strings.HasSuffix(name, ".zip"):
 		return t.folders(path, o)
-	case bagfile.WithColumns().Match(name):
+	case formats.WithColumns().Match(name):
 		o.Files = t
 		return bagfile.OpenWith(path, o)
 	}

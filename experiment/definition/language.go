@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/language"
@@ -60,7 +60,7 @@ var dataRows = []schema.Row{
 	{Name: "name", Required: true, In: ofName, Doc: "Name of the dataset in tables and in this file."},
 	{Name: "domain", Doc: "Domain of the bags, for the table of datasets."},
 	{Name: "file",
-		Doc: "Dataset file (" + bagfile.Readable().List() + "), or images for learners with `data.encoder`, as `data.set` " +
+		Doc: "Dataset file (" + formats.Readable().List() + "), or images for learners with `data.encoder`, as `data.set` " +
 			"of a spec. With `{r}` in the name, which is replaced by r, there is one file for each r. Without `{r}`, the " +
 			"candidate sets are those of the file, and r is not used."},
 	{Name: "labels", Choices: []string{language.KnownLabels, language.MultiLabels, language.NoisyLabels},

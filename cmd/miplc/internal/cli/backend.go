@@ -16,9 +16,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/encoder"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
@@ -84,7 +85,7 @@ func openData(ctx context.Context, paths []string, o bagfile.Reading, m *contrac
 		return encoder.OfPixels(d, m.Encoder)
 	case images && m.Encoder == nil:
 		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (%s)",
-			bagfile.Readable().List()).
+			formats.Readable().List()).
 			WithNote("a model that was trained on a file of miplc data bags takes images, and so does one with data.encoder, " +
 				"unless data.encoder.export is model")
 	case !images && len(paths) > 1:

@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
@@ -35,8 +36,8 @@ may repeat them or leave them empty:
 Class names have no spaces. Optional columns are instance_label (class of the instance), x
 and y (its position) and file (docs/large-data.md); all others are features. One named like
 an identifier, such as slide_id, is an error: list it in --ignore-columns or
---feature-columns. miplc reads ` + bagfile.Readable().And() + `
-(.mat as published with DEMIPL, the reference model), and writes ` + bagfile.Writable().And() + `;
+--feature-columns. miplc reads ` + formats.Readable().And() + `
+(.mat as published with DEMIPL, the reference model), and writes ` + formats.Writable().And() + `;
 see docs/data.md.`,
 		Example: `  miplc data synth prototypes -o bags.csv                     # or write a CSV file yourself
   miplc data inspect bags.csv                                 # validate and describe it

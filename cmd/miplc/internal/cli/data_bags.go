@@ -15,8 +15,8 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/crowd"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -94,7 +94,7 @@ const outsideActions = "error (stop), add (the class to the candidates), drop (t
 
 func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.SortFlags = false // by generator
-	f.StringVarP(&o.Output, "output", "o", "", "output file: "+bagfile.Writable().Or()+" (required)")
+	f.StringVarP(&o.Output, "output", "o", "", "output file: "+formats.Writable().Or()+" (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
 	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or "+

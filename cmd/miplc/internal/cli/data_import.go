@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/language"
@@ -27,8 +28,8 @@ func importCommand(con *console.Console) *cobra.Command {
 		Use:        "import IN OUT",
 		SuggestFor: []string{"convert", "load"},
 		Short:      "Convert a dataset to another format",
-		Long: "Read a dataset (" + bagfile.Readable().List() + "), validate it and write it as\n" +
-			bagfile.Writable().Or() + ". The ending of OUT selects the format. An invalid dataset is an error that\nnames " +
+		Long: "Read a dataset (" + formats.Readable().List() + "), validate it and write it as\n" +
+			formats.Writable().Or() + ". The ending of OUT selects the format. An invalid dataset is an error that\nnames " +
 			"the line or the bag, and nothing is written.",
 		Example: "  miplc data import MNIST_MIPL_r1.mat mnist-r1.npz\n  miplc data import bags.npz bags.csv.gz\n  " +
 			"miplc data import certain.csv certain.npz --labels known",
@@ -38,7 +39,7 @@ func importCommand(con *console.Console) *cobra.Command {
 				return err
 			}
 			return o.save(func() (*data.Dataset, error) {
-				if named := bagfile.WithColumns(); o.stored && !named.Match(input) &&
+				if named := formats.WithColumns(); o.stored && !named.Match(input) &&
 					!reflect.DeepEqual(reading.Columns, bagfile.Columns{}) {
 					return nil, console.WrongData(diag.Errorf(diag.Pos{File: input},
 						"names of columns and classes can be given for %s; this file has no columns", named.And()))

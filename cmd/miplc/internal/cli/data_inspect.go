@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 )
@@ -44,7 +45,7 @@ func inspectCommand(con *console.Console) *cobra.Command {
 		Use:        "inspect FILE...",
 		SuggestFor: []string{"info", "describe", "show", "check", "validate", "stats", "summary", "head"},
 		Short:      "Validate and describe datasets, or describe and draw one bag",
-		Long: `Validate datasets (` + bagfile.Readable().List() + `) and describe them in a table:
+		Long: `Validate datasets (` + formats.Readable().List() + `) and describe them in a table:
 
   | Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |
   |---|---:|---:|---:|---:|---:|---:|

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/fileio"
 )
@@ -51,7 +51,7 @@ values of the published dataset. The same options always produce the same file.`
 	}
 	f := cmd.Flags()
 	f.SortFlags = false // those of all sets first
-	f.StringVarP(&o.Output, "output", "o", "", "output file: "+bagfile.Writable().Or()+" (required)")
+	f.StringVarP(&o.Output, "output", "o", "", "output file: "+formats.Writable().Or()+" (required)")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances (default: $MIPLC_DATA)")
 	f.IntVar(&o.Bags, "bags", 0, "number of bags")

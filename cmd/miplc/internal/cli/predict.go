@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
@@ -110,7 +111,7 @@ func predictCommand(con *console.Console) *cobra.Command {
 		Use:        "predict MODEL DATA...",
 		SuggestFor: []string{"test", "eval", "evaluate", "infer", "inference", "score", "classify"},
 		Short:      "Predict the bags of a dataset with a trained model",
-		Long: `Predict the bags of a dataset (` + bagfile.Readable().List() + `) with a model.onnx or the folder
+		Long: `Predict the bags of a dataset (` + formats.Readable().List() + `) with a model.onnx or the folder
 of a run. For each bag, the command prints the predicted class with its probability, the true
 label if the dataset has it, and the instance with the highest attention. If there are true
 labels, the accuracy and other measures follow (docs/measures.md defines them). Bags and

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/encoder"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/internal/onnxpb"
