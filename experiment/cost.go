@@ -9,7 +9,6 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -59,17 +58,11 @@ func fittedVectors(l *language.Learner, bags, size float64) float64 {
 func seconds(g *graph.Graph, n, b int) float64 {
 	total := 0.0
 	for _, node := range g.Nodes {
-		size := float64(ndarray.Size(node.Shape.Concrete(n, b)))
 		total += secondsOfNode
-		switch node.Op {
-		case graph.OpInput, graph.OpParam:
-		case graph.OpMatMul: // [rows, inner] times [inner, columns]
-			total += size * float64(node.In[0].Shape.Concrete(n, b)[1]) / productsPerSecond
-		case graph.OpConv2D: // weights [channels, inputs, height, width]
-			weights := node.In[1].Shape.Concrete(n, b)
-			total += size * float64(ndarray.Size(weights[1:])) / productsPerSecond
-		default:
-			total += size / elementsPerSecond
+		if products := node.Products(n, b); products > 0 {
+			total += products / productsPerSecond
+		} else if !node.Op.IsLeaf() {
+			total += node.Shape.Elements(n, b) / elementsPerSecond
 		}
 	}
 	return total

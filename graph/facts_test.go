@@ -145,6 +145,24 @@ func evenRows(v *graph.Tensor, bagOf []int) bool {
 	return true
 }
 
+// Ops that combine several values multiply them, except those that move values.
+func TestProductsAreCounted(t *testing.T) {
+	for _, c := range modeltest.Cases() {
+		for _, n := range c.Graph.ByOp(c.Op) {
+			floats := 0
+			for _, x := range n.In {
+				if x.Type == graph.Float {
+					floats++
+				}
+			}
+			moves := n.Op.Elementwise() || n.Op == graph.OpConcat || n.Op == graph.OpMaxPool2DGrad
+			if products := n.Products(c.Env.N, c.Env.B); products > 0 != (floats > 1 && !moves) {
+				t.Errorf("%s: %v products", c.Name, products)
+			}
+		}
+	}
+}
+
 // What a value depends on, by examples.
 func TestLeaves(t *testing.T) {
 	b := graph.NewBuilder("leaves")

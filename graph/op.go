@@ -94,7 +94,9 @@ type opDef struct {
 	// neutral is the value that changes no result if it is one more of the values that the op combines: minus
 	// infinity for maxima, else 0. It is also the result for an empty bag.
 	neutral float64
-	text    func(a *Attrs) string // prints the static arguments; nil: none, or the shape shows them
+	// products returns the multiplications for each element of the result; nil: none, as in ops without products.
+	products func(n *Node, instances, bags int) float64
+	text     func(a *Attrs) string // prints the static arguments; nil: none, or the shape shows them
 }
 
 // class is the kind of an op, as far as passes distinguish ops.
@@ -109,7 +111,8 @@ const (
 	image                    // on [N, channel, height, width]
 )
 
-func unaryOp(name string, f func(float64) float64, ranges rangeFunc, grad func(b *Builder, n, dy *Node) *Node) opDef {
+func unaryOp(name string, f func(float64) float64, ranges rangeFunc, grad func(b *Builder, n,
+	dy *Node) *Node) opDef {
 	return opDef{name: name, class: elementwise, arity: 1, shape: shapeSame, eval: unary(f), ranges: ranges,
 		grad: grad1(grad), number: f}
 }
@@ -120,8 +123,8 @@ func binaryOp(name string, f func(x, y float64) float64, ranges rangeFunc, grad 
 		grad: gradBroadcast(grad)}
 }
 
-func arrayOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc, grad func(b *Builder, n,
-	dy *Node) *Node) opDef {
+func arrayOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, ranges rangeFunc,
+	grad func(b *Builder, n, dy *Node) *Node) opDef {
 	return arraysOp(name, 1, shape, combines, eval, ranges, grad1(grad))
 }
 
@@ -146,7 +149,7 @@ func bagsOp(name string, alone Op, arity int, shape shapeFunc, eval evalFunc, ra
 
 func convOp(name string, shape shapeFunc, combines combineFunc, eval evalFunc, grad gradFunc) opDef {
 	return opDef{name: name, class: image, arity: 2, shape: shape, combines: combines, eval: eval, ranges: anything,
-		grad: grad, text: textOfConv}
+		grad: grad, text: textOfConv, products: productsOfConv}
 }
 
 func poolOp(name string, arity int, shape shapeFunc, eval evalFunc, ranges rangeFunc, grad gradFunc) opDef {
@@ -162,6 +165,12 @@ func (d opDef) prints(text func(a *Attrs) string) opDef { d.text = text; return 
 
 // alike marks an op that gives equal rows of its first input equal results, although it combines rows.
 func alike(d opDef) opDef { d.alike = true; return d }
+
+// multiplies sets the number of multiplications for an element.
+func (d opDef) multiplies(products func(n *Node, instances, bags int) float64) opDef {
+	d.products = products
+	return d
+}
 
 // flat marks an op whose gradient is zero.
 func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
@@ -202,7 +211,8 @@ func init() {
 		OpGreater:        flat(binaryOp("Greater", greater, comparing(greater), nil)),
 		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, comparing(greaterOrEqual), nil)),
 
-		OpMatMul: arraysOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, rangesOfMatMul, gradMatMul),
+		OpMatMul: arraysOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, rangesOfMatMul,
+			gradMatMul).multiplies(productsOfMatMul),
 		OpTranspose: arrayOp("Transpose", shapeTranspose, nil, evalTranspose, rangesOfTranspose,
 			gradTranspose).prints(textOfPerm),
 		OpReshape: arrayOp("Reshape", shapeReshape, combinesReshape, evalCopy, rangesOf(0), gradReshape),
@@ -219,8 +229,9 @@ func init() {
 		OpLogSoftmax: ofMaximum(arrayOp("LogSoftmax", shapeRows, combinesLast, evalSoftmax, rangesOfLogSoftmax,
 			gradLogSoftmax)),
 		OpAttention: alike(arraysOp("Attention", 3, shapeAttention, combinesAttention, evalAttention, rangesOf(2),
-			gradAttention)),
-		OpAttentionGrad: arraysOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, anything, nil),
+			gradAttention)).multiplies(productsOfAttention),
+		OpAttentionGrad: arraysOp("AttentionGrad", 4, shapeAttentionGrad, combinesRows, evalAttentionGrad, anything,
+			nil).multiplies(productsOfAttention),
 
 		OpSegmentSum: segmentOp("SegmentSum", OpSum, shapeOfRows(N, B), combinesRows, evalSum, rangesOfSegmentSum,
 			gradSegmentSum),
@@ -233,9 +244,9 @@ func init() {
 		OpSegmentGather: alike(segmentOp("SegmentGather", OpExpand, shapeOfRows(B, N), nil, evalSegmentGather, rangesOf(0),
 			gradSegmentGather)),
 		OpSegmentAttention: alike(bagsOp("SegmentAttention", OpAttention, 4, shapeAttention, evalAttention, rangesOf(2),
-			gradAttention)),
+			gradAttention)).multiplies(productsOfAttention),
 		OpSegmentAttentionGrad: bagsOp("SegmentAttentionGrad", OpAttentionGrad, 5, shapeAttentionGrad, evalAttentionGrad,
-			anything, nil),
+			anything, nil).multiplies(productsOfAttention),
 
 		OpConv2D:           convOp("Conv2D", shapeConv2D, combinesPixels, evalConv2D, gradConv2D),
 		OpConv2DGradInput:  convOp("Conv2DGradInput", shapeConv2DGradInput, combinesPixels, evalConv2DGradInput, nil),

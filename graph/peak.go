@@ -1,4 +1,4 @@
-// The memory that a run of a graph needs at most.
+// The memory and the multiplications of a run of a graph.
 
 package graph
 
@@ -51,4 +51,39 @@ func (n *Node) stored(instances, bags int) float64 {
 		return 0
 	}
 	return n.Shape.Elements(instances, bags)
+}
+
+// Products returns the number of multiplications of the products of matrices, convolutions and attention.
+func (n *Node) Products(instances, bags int) float64 {
+	if products := ops[n.Op].products; products != nil {
+		return n.Shape.Elements(instances, bags) * products(n, instances, bags)
+	}
+	return 0
+}
+
+func productsOfMatMul(n *Node, instances, bags int) float64 {
+	return n.In[0].Shape[1:].Elements(instances, bags)
+}
+
+// productsOfConv is the size of a kernel: of the second input, the weights or the gradient, without the axis of the
+// output channels.
+func productsOfConv(n *Node, instances, bags int) float64 {
+	channels := 0
+	if n.Op != OpConv2D { // the channels of dy are the first axis of the weights and the second of dy
+		channels = 1
+	}
+	y := n.In[1].Shape
+	return y.Elements(instances, bags) / y[channels:channels+1].Elements(instances, bags)
+}
+
+// productsOfAttention counts the products of each instance with the others of its bag: the scores, and the values.
+func productsOfAttention(n *Node, instances, bags int) float64 {
+	if n.Op.IsSegment() {
+		instances /= max(1, bags)
+	}
+	scores, values := float64(n.In[0].Shape[1]), float64(n.In[2].Shape[1])
+	if len(n.In) > 4 || n.Op == OpAttentionGrad {
+		scores, values = 3*scores, 2*values
+	}
+	return float64(instances) * (scores + values) / float64(n.Shape[1])
 }

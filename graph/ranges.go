@@ -127,8 +127,8 @@ func rangesOfMatMul(n *Node, in [][]Interval) []Interval {
 	return out
 }
 
-// rangesOfSoftmax returns the ranges of a softmax of n values: that of a value is smallest if it is at its lower end and
-// the others at their upper ends.
+// rangesOfSoftmax returns the ranges of a softmax of n values: that of a value is smallest if it is at its lower end
+// and the others at their upper ends.
 func rangesOfSoftmax(n *Node, inputs [][]Interval) []Interval {
 	in, width := inputs[0], n.Shape[len(n.Shape)-1]
 	if width < 0 {

@@ -13,8 +13,8 @@ func weightRow(value, doc string) []schema.Row {
 	return []schema.Row{{Name: "weight", Type: schema.Real, Default: value, Main: true, In: schema.AtLeast(0), Doc: doc}}
 }
 
-// LossTerms is the table of the terms of the loss. Package compile defines what they compute. Of the terms for bags with
-// one label, the first is named in messages and replaces inherited ones for several labels, and the other way round.
+// LossTerms is the table of the terms of the loss. Package compile defines what they compute. The first term for bags
+// with one label is the one that messages name. The first for bags with several also replaces inherited ones for one.
 var LossTerms = []Kind{
 	{Name: "disambiguation", labels: oneLabel, Reads: []string{"w", "logp"}, weighsClasses: true,
 		Doc:  "Cross-entropy weighted with the label weights (Eq. 5), mean over the bags.",

@@ -121,8 +121,8 @@ func (c *checker) resolveSoftmax() {
 	}
 }
 
-// resolveClassTerms checks the loss terms that depend on the number of labels of a bag, and replaces inherited and default
-// ones for one label.
+// resolveClassTerms checks the loss terms that depend on the number of labels of a bag, and replaces inherited and
+// default ones for one label.
 func (c *checker) resolveClassTerms() {
 	several := c.spec.Multi()
 	instead, replaced := classTerm(several), false
