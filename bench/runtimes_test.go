@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/build"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -122,9 +123,9 @@ func agree(t *testing.T, all report) {
 			if r.Missing != "" {
 				t.Skipf("%s: pip install -r bench/runtimes/requirements.txt", r.Missing)
 			}
-			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, runs.TrainStepFile: r.TrainStep} {
+			for file, answers := range map[string]map[string]answer{runs.ModelFile: r.Model, build.TrainStepFile: r.TrainStep} {
 				for model, a := range answers {
-					if known := limits[name]; known != "" && file == runs.TrainStepFile && strings.Contains(a.Error, known) {
+					if known := limits[name]; known != "" && file == build.TrainStepFile && strings.Contains(a.Error, known) {
 						continue
 					}
 					if a.Error != "" || a.Difference > tolerance {
@@ -151,7 +152,7 @@ func leave(t *testing.T, dir, name, text string) {
 		t.Fatal(err)
 	}
 	library := enginetest.Library(t)
-	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir, SampleSteps: 2})
+	_, err = build.Run(context.Background(), build.Task{Spec: spec, Dir: dir, SampleSteps: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

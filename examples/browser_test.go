@@ -22,6 +22,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/build"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -42,7 +43,7 @@ func TestPagePredictsTheSame(t *testing.T) {
 	}
 	dir := testsupport.PageFolder(t)
 	enginetest.Library(t)
-	_, err = runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir})
+	_, err = build.Run(context.Background(), build.Task{Spec: spec, Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

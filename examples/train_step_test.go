@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/build"
 )
 
 const steps, tolerance = 10, 1e-5
@@ -55,7 +55,7 @@ func built(t *testing.T, dir string) []float64 {
 		t.Fatal(err)
 	}
 	enginetest.Library(t)
-	m, err := runs.Build(context.Background(), runs.BuildTask{Spec: spec, Dir: dir,
+	m, err := build.Run(context.Background(), build.Task{Spec: spec, Dir: dir,
 		SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)

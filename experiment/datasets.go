@@ -21,7 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 // SetFacts describes one dataset at one r.
@@ -54,18 +54,18 @@ type sharedDataset struct {
 	folder   bagfile.Folder // where files are searched, and limits for reading them
 	splits   definition.Splits
 	bags     string            // see data.Dataset.HashOfInstances
-	encode   runs.Encode       // of images
+	encode   prepare.Encode    // of images
 	encoder  *language.Spec    // a spec with the encoder of the features; nil: the file contains them
 	files    map[string]string // of a table of bags, see bagfile.FilesOf
 	features *stagedFeatures   // in a shard: path is a copy of the features that an encoder computed
 
 	mu      sync.Mutex
-	opened  *runs.Bags
+	opened  *prepare.Bags
 	waiting int // number of cells that still need it
 }
 
 // open returns the bags, which stay open until done has been called once for each cell counted in waiting.
-func (in *sharedDataset) open() (*runs.Bags, error) {
+func (in *sharedDataset) open() (*prepare.Bags, error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.opened != nil {
@@ -84,12 +84,12 @@ func (in *sharedDataset) open() (*runs.Bags, error) {
 }
 
 // openBags reads the dataset with the groups that its splits need, or computes its features.
-func (in *sharedDataset) openBags() (*runs.Bags, error) {
+func (in *sharedDataset) openBags() (*prepare.Bags, error) {
 	o := in.folder.Reading
 	o.Labels, o.Form = bagfile.Labels(in.labels), bagfile.ExperimentForm
 	o.Columns.Roles.Group = in.splits.Group.V
 	if in.encoder != nil {
-		images, err := runs.OpenImages(in.encoder, in.path, o, in.folder)
+		images, err := prepare.OpenImages(in.encoder, in.path, o, in.folder)
 		if err != nil {
 			return nil, err
 		}
@@ -108,7 +108,7 @@ func (in *sharedDataset) openBags() (*runs.Bags, error) {
 	if err == nil && in.features != nil {
 		set.Source = in.features.Source
 	}
-	return &runs.Bags{Dataset: set}, err
+	return &prepare.Bags{Dataset: set}, err
 }
 
 // done frees the bags after the last cell.
@@ -134,7 +134,7 @@ func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir strin
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
 	name := strings.ReplaceAll(d.File.V, definition.RPlaceholder, strconv.Itoa(r))
-	path, err = runs.FindData(&e.Origin, d.File.Pos, name, folder)
+	path, err = prepare.FindData(&e.Origin, d.File.Pos, name, folder)
 	return path, filepath.Base(name), err
 }
 
@@ -207,7 +207,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return data.RandomSplit(set.Bags(), set.TrueLists(), o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
-	path, err := runs.FindData(&e.Origin, s.Index.Pos, name, folder)
+	path, err := prepare.FindData(&e.Origin, s.Index.Pos, name, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result trains on the others
 // and tests on these. Groups stay together if those of the split do.
 func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
-	inner, err := runs.HoldOut(set, whole, grouped, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
+	inner, err := prepare.HoldOut(set, whole, grouped, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
 		Seed: uint64(c.Seed + number - 1)})
 	if err != nil {
 		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout,
@@ -251,7 +251,7 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 		one = list[0]
 	}
 	if one.Pos.File == e.File && one.Pos.Line > 0 {
-		return &runs.DataError{Err: one}
+		return &prepare.DataError{Err: one}
 	}
 	text := one.Text
 	if !one.Pos.IsZero() {
@@ -259,5 +259,5 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 	}
 	shown := e.ShowAt(at.Pos, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
-	return &runs.DataError{Err: shown}
+	return &prepare.DataError{Err: shown}
 }

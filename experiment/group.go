@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/search"
@@ -156,7 +157,7 @@ func (r *runner) train(ctx context.Context, w *computation) {
 // trainCells is train without protection against panics.
 func (r *runner) trainCells(ctx context.Context, w *computation) {
 	g := w.group
-	sets, splits := make([]*runs.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
+	sets, splits := make([]*prepare.Bags, len(g.Cells)), make([]*data.Split, len(g.Cells))
 	searches, list := make([]*search.Search, len(g.Cells)), []*search.Search(nil)
 	for i, c := range g.Cells {
 		w.results[i] = &Result{}
@@ -199,7 +200,7 @@ func (r *runner) trainCells(ctx context.Context, w *computation) {
 }
 
 // bagsAndSplit returns the bags and the split of a cell.
-func (r *runner) bagsAndSplit(c *Cell) (*runs.Bags, *data.Split, error) {
+func (r *runner) bagsAndSplit(c *Cell) (*prepare.Bags, *data.Split, error) {
 	set, err := c.dataset.open()
 	if err != nil {
 		return nil, nil, err
@@ -209,7 +210,7 @@ func (r *runner) bagsAndSplit(c *Cell) (*runs.Bags, *data.Split, error) {
 }
 
 // search returns the search for the setting of a cell, whose trials test on held-out training bags.
-func (r *runner) search(g *group, c *Cell, set *runs.Bags, split *data.Split) (*search.Search, error) {
+func (r *runner) search(g *group, c *Cell, set *prepare.Bags, split *data.Split) (*search.Search, error) {
 	inner, err := holdOut(set.Dataset, split, r.e.Choose, c.Split, c.dataset.splits.Group.V != "")
 	if err != nil {
 		return nil, err
@@ -241,9 +242,9 @@ func rulesOf(e *definition.Experiment, l *definition.Learner) search.Rules {
 }
 
 // trial returns a training of a cell, which keeps checkpoints until the cell has its result.
-func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *runs.Bags,
+func (r *runner) trial(g *group, c *Cell, folder string, spec *language.Spec, set *prepare.Bags,
 	split *data.Split) (*train.Trial, error) {
-	t, err := runs.Trial(spec, set.Dataset, split)
+	t, err := prepare.Trial(spec, set.Dataset, split)
 	if err != nil {
 		return nil, err
 	}

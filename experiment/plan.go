@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -161,7 +161,7 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 }
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
-// *runs.DataError, those of specs *runs.SpecError.
+// *prepare.DataError, those of specs *prepare.SpecError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, o Work) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: sumOf(e.Text()), experiment: e}
 	for i := range e.Data {
@@ -187,7 +187,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 	if len(p.Cells) == 0 {
 		wrong := diag.Diagnostic{Text: "there is nothing to run: no learner, dataset and r of the experiment fit the " +
 			"selection"}
-		return nil, &runs.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the " +
+		return nil, &prepare.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the " +
 			"file show what can be selected")}
 	}
 	return p, nil
@@ -290,7 +290,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 		}
 	}
 	if err := errs.Err(); err != nil {
-		return &runs.SpecError{Err: err}
+		return &prepare.SpecError{Err: err}
 	}
 	return nil
 }
@@ -314,7 +314,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their "+
 				"results would count twice", n, i+1, in.facts.title()))
-			return nil, &runs.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
+			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
 		for _, text := range drawn.Warnings {
 			if !slices.Contains(in.facts.Warnings, text) {
@@ -340,13 +340,13 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 			in.facts.title()).WithNote("it needs %s", m.Requires()))
 		switch {
 		case !m.Fits(set.Multi):
-			return &runs.SpecError{Err: wrong}
+			return &prepare.SpecError{Err: wrong}
 		case m.Name == train.MeasureLoss:
 		case m.NeedsLabels() && !anyKnown(set, inner.Test):
 			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
 				"choose: {measure: %s} needs none", i+1, measure.InsideCandidates))
 		case train.DefinedMeasures(set, inner.Test).Get(m.Name) == nil:
-			return &runs.SpecError{Err: wrong}
+			return &prepare.SpecError{Err: wrong}
 		}
 	}
 	return nil
@@ -379,7 +379,7 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDatas
 	if wrong.Note != "" {
 		shown = shown.WithNote("%s", wrong.Note)
 	}
-	return &runs.SpecError{Err: shown}
+	return &prepare.SpecError{Err: shown}
 }
 
 // checkCompiles compiles the specs of a cell for its dataset and checks their measures on all splits,
@@ -392,7 +392,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 		repeated = (1-e.Choose.Holdout)*share + 1/float64(n)
 	}
 	for _, point := range c.grid {
-		trial, err := runs.Trial(point.spec, set, splits[0])
+		trial, err := prepare.Trial(point.spec, set, splits[0])
 		for i := 1; i < len(splits) && err == nil; i++ {
 			other := *trial
 			other.Split = splits[i]

@@ -20,6 +20,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -29,7 +30,7 @@ type Work struct {
 	Place  engines.Place  // of all cells
 	Dir    string         // folder of the results, created if missing
 	Data   bagfile.Folder // where data files and sources are searched in addition to the working directory
-	Encode runs.Encode    // of images; nil: there are none
+	Encode prepare.Encode // of images; nil: there are none
 	// Parallel is the number of cells computed at once. With engine xla these are trainings in one
 	// program, default 64; otherwise each cell has a thread, default the number of cores.
 	Parallel int
@@ -144,7 +145,7 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 		err = e.CheckNames(o.Select.Data, o.Select.Learners)
 	}
 	if err != nil {
-		return nil, &runs.SpecError{Err: err}
+		return nil, &prepare.SpecError{Err: err}
 	}
 	folder, err := claim(o.Dir, e)
 	if err != nil {

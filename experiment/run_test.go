@@ -25,6 +25,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -234,7 +235,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -577,8 +578,8 @@ func TestBadData(t *testing.T) {
 			}
 			continue
 		}
-		_, ofData := errors.AsType[*runs.DataError](err)
-		_, ofSetting := errors.AsType[*runs.SpecError](err)
+		_, ofData := errors.AsType[*prepare.DataError](err)
+		_, ofSetting := errors.AsType[*prepare.SpecError](err)
 		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting ||
 			!strings.Contains(err.Error(), want) || len(w.ran) > 0 {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
@@ -586,7 +587,7 @@ func TestBadData(t *testing.T) {
 	}
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md", "spec: demipl-image", 1))
 	_, w, err := run(t, e, Work{Dir: t.TempDir()})
-	var wrong *runs.SpecError
+	var wrong *prepare.SpecError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
 		t.Errorf("images on features: %v", err)
 	}

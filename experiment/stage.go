@@ -21,7 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 // staged is a file in the folder of the experiment with the hash of its content.
@@ -123,7 +123,7 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
-			from, err := runs.FindData(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number),
+			from, err := prepare.FindData(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number),
 				in.folder)
 			if err != nil {
 				return err

@@ -48,7 +48,8 @@ func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, conten
 // open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It
 // skips onnxruntime only if there is no library and the user named none. If no back end is left, open
 // returns interpreter. engine is the name of the back end, or of the interpreter.
-func open(ctx context.Context, t *train.Trial, content []byte, interpreter predictFunc) (predict predictFunc, engine string, closeModel func(), err error) {
+func open(ctx context.Context, t *train.Trial, content []byte, interpreter predictFunc) (predict predictFunc,
+	engine string, closeModel func(), err error) {
 	if engine, err = selectEngine(content); err != nil || engine == engineInterpreter {
 		return interpreter, engine, func() {}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -55,7 +56,7 @@ func TestAccuracyIsThatOfTheFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+		trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -38,7 +39,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 			list = append(list, load(t, name, append(set, fmt.Sprint("train.lr=", times*load(t, name).Train.LR.V))...))
 		}
 	}
-	trials, err := Trials(list, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials(list, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
@@ -90,8 +91,8 @@ func (e *predictors) addFile(path string) (*contract.Metadata, error) {
 	return meta, nil
 }
 
-// hasLibrary reports whether this program can use onnxruntime: it was built with cgo and finds the library. It returns an
-// error if the library is unusable, or if the user named one that does not exist.
+// hasLibrary reports whether this program can use onnxruntime: it was built with cgo and finds the library. It returns
+// an error if the library is unusable, or if the user named one that does not exist.
 func hasLibrary() (bool, error) {
 	_, err := onnxruntime.Start("")
 	missing := (*onnxruntime.NotFoundError)(nil)
@@ -117,8 +118,8 @@ func checkable(backends []string) ([]string, error) {
 func canCheck(spec *language.Spec) error {
 	has, err := hasLibrary()
 	if s := &spec.Export.Signature; err == nil && !has && s.V == export.SignatureBatch {
-		return &SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the model, and "+
-			"it is not on this machine, or this miplc was built with CGO_ENABLED=0", s.V).
+		return &prepare.SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the "+
+			"model, and it is not on this machine, or this miplc was built with CGO_ENABLED=0", s.V).
 			WithNote("install it (miplc runtime install), or set export.signature to %s", export.SignatureBag))}
 	}
 	return err

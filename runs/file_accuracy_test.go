@@ -18,6 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -30,7 +31,7 @@ func TestAccuraciesAreThoseOfTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 )
 
@@ -66,7 +67,7 @@ func closeAll(folders []*fileio.Folder) {
 // checkFolder returns a function that claims the folder of a trial, or an error if the folder must
 // not be overwritten.
 func (o *Task) checkFolder(f *fileio.Folder, t *train.Trial) (claim func() error, err error) {
-	files, inputs := runFiles(), inputFiles(t.Program.Spec, o.Data)
+	files, inputs := runFiles(), prepare.InputFiles(t.Program.Spec, o.Data)
 	take := f.Restart
 	state, err := StateOf(t.Dir)
 	switch {

@@ -1,5 +1,5 @@
 // Package runs trains models and writes their folders: the checked model, the spec, the split,
-// metrics, figures and a summary. It also builds specs without training.
+// metrics, figures and a summary.
 package runs
 
 import (

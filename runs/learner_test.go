@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -92,7 +93,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Task, s *Summary) {
 	if r, err := CompareFile(ModelPath(o.Dir), CheckOptions{Sizes: []int{1, 5}}); err != nil || !r.OK {
 		t.Errorf("parity of a learner's model: %+v, %v", r, err)
 	}
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,10 +160,10 @@ func TestKilledFitStartsAgain(t *testing.T) {
 
 func TestLearnerRefuses(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", few...)
-	var wrong *SpecError
+	var wrong *prepare.SpecError
 	other := *spec
 	other.Data.Classes.V = 9
-	if _, err := Trials([]*language.Spec{&other}, bagfile.Folder{}, nil); !errors.As(err, &wrong) {
+	if _, err := prepare.Trials([]*language.Spec{&other}, bagfile.Folder{}, nil); !errors.As(err, &wrong) {
 		t.Errorf("another number of classes: %v", err)
 	}
 	enginetest.Library(t)
@@ -176,7 +177,7 @@ func TestLearnerRefuses(t *testing.T) {
 // All bags may train; then the training bags are counted in the confusion matrix.
 func TestLearnerWithoutTestBags(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", append(few, "data.normalize=none", "export.signature=batch")...)
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,6 +86,17 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 	return report, err
 }
 
+// ExportUntrained writes the checked model of a program and its state to path. It returns the differences between the
+// engines on bags of the given sizes. Errors are those of exportChecked.
+func ExportUntrained(path string, p *compile.Program, state *train.State, meta export.Metadata,
+	sizes []int) (*parity.Agreement, error) {
+	draw := bagsLikeTraining(p, state)
+	draw.Sizes = sizes
+	return exportChecked(path, nil, p, state.Params, meta, draw, func(e *predictors) error {
+		return e.addNative(p, state)
+	})
+}
+
 // verdict returns an export.FailedCheck if the engines do not agree.
 func verdict(report *parity.Agreement) error {
 	err := report.Err()

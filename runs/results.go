@@ -27,8 +27,8 @@ func withEngine(spec *language.Spec, engine train.EngineInfo) *language.Spec {
 	return spec.WithEngine(engine.Engine)
 }
 
-// Writer writes the folders of trained runs. It keeps the baselines of splits, which runs share. It is safe for concurrent
-// use.
+// Writer writes the folders of trained runs. It keeps the baselines of splits, which runs share. It is safe for
+// concurrent use.
 type Writer struct{ baselines *judge.Baselines }
 
 // NewWriter returns a writer.

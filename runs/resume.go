@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/train/engines"
 )
 
-// place returns where to train. A resumed run continues on the engine and device of its checkpoint, because others round
-// differently and would change the result.
+// place returns where to train. A resumed run continues on the engine and device of its checkpoint, because others
+// round differently and would change the result.
 // A run that was begun with another spec or split is an error, before its files are changed.
 func (b *trainCall) place() (engines.Place, error) {
 	p := b.Place

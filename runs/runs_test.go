@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -29,7 +30,7 @@ func load(t *testing.T, name string, set ...string) *language.Spec {
 
 // one trains a spec in o.Dir.
 func one(ctx context.Context, spec *language.Spec, o Task) (*Summary, error) {
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func same(t *testing.T, a, b string) bool {
 // A trial without a folder, evaluated only in epochs with snapshots, produces the model of Train.
 func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=5", "data.generated.bags=60")
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/search"
@@ -53,7 +54,7 @@ type SearchProgress struct {
 }
 
 // Search searches for settings, trains the best trial on all training bags and writes its run to o.Dir, with the
-// results of the search in a subfolder. trials are those of the specs, see Trials.
+// results of the search in a subfolder. trials are those of the specs, see prepare.Trials.
 func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary, *SearchResults, error) {
 	if err := checkSearch(trials[0], &o); err != nil {
 		return nil, nil, err
@@ -134,7 +135,7 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 		if !known || m.Name == measure.Accuracy {
 			d = d.WithNote("search.measure: %s and %s need no true labels", train.MeasureLoss, measure.InsideCandidates)
 		}
-		return &SpecError{spec.AtUserLine(d)}
+		return &prepare.SpecError{Err: spec.AtUserLine(d)}
 	}
 	return nil
 }
@@ -146,12 +147,12 @@ func (o *SearchTask) inner(t *train.Trial) (*data.Split, error) {
 		return &data.Split{Train: t.Split.Train, Validation: t.Split.Validation, Source: t.Split.Source}, nil
 	}
 	s := &t.Program.Spec.Data.Split
-	inner, err := HoldOut(t.Data, t.Split, s.Group.V != "", data.SplitSettings{Train: 1 - o.Rules.Holdout.V,
+	inner, err := prepare.HoldOut(t.Data, t.Split, s.Group.V != "", data.SplitSettings{Train: 1 - o.Rules.Holdout.V,
 		Stratify: s.Stratify.V, Seed: uint64(s.Seed.V), Classes: t.Data.AllClassNames()})
 	if err != nil {
 		d := diag.Errorf(o.Rules.Holdout.Pos, "there are no bags to choose settings by: search.holdout %v of %s: %v",
 			o.Rules.Holdout.V, diag.Count(len(t.Split.Train), "training bag"), err)
-		return nil, &SpecError{t.Program.Spec.AtUserLine(d)}
+		return nil, &prepare.SpecError{Err: t.Program.Spec.AtUserLine(d)}
 	}
 	return inner, nil
 }
@@ -218,7 +219,8 @@ func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, di
 		within, stop = context.WithTimeout(ctx, o.Budget)
 	}
 	defer stop()
-	w := &searchWatch{Observer: train.NotesOf(o.Observer), task: o, search: s, began: time.Now(), total: s.Total() - s.Trained()}
+	w := &searchWatch{Observer: train.NotesOf(o.Observer), task: o, search: s, began: time.Now(),
+		total: s.Total() - s.Trained()}
 	err = search.Run(within, trainers, []*search.Search{s}, train.Options{Observer: w}, func(*search.Search, int) {
 		w.show()
 	})

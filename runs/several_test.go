@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -28,7 +29,7 @@ func several(t *testing.T, seeds int, name string, set ...string) []*train.Trial
 	for seed := range seeds {
 		list = append(list, load(t, name, append(slices.Clone(set), fmt.Sprint("train.seed=", seed+1))...))
 	}
-	trials, err := Trials(list, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials(list, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,8 @@ func TestSeveralEqualAlone(t *testing.T) {
 				t.Fatalf("%d runs, failed %v", len(got.Runs), got.Failures)
 			}
 			for i, trial := range several(t, 2, c.name, set...) {
-				alone, err := one(context.Background(), trial.Program.Spec, Task{Dir: t.TempDir(), Place: engines.Place{Engine: "gorgonia"}})
+				alone, err := one(context.Background(), trial.Program.Spec, Task{Dir: t.TempDir(),
+					Place: engines.Place{Engine: "gorgonia"}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -108,7 +110,7 @@ func listed(t *testing.T, dir string) []*train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := Trials(specs, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials(specs, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,19 +1,14 @@
-// The split of a dataset: drawn as the spec says, and recorded by the run, so that its model knows its test bags.
+// The split that a run records, so that its model finds its test bags again.
 
 package runs
 
 import (
-	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
 
@@ -109,87 +104,4 @@ func redrawSplit(source string, set *data.Dataset) *data.Split {
 		return nil
 	}
 	return s
-}
-
-// openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
-// wrong index files a *DataError.
-func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
-	s := spec.Data.Split
-	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
-	if err != nil {
-		return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Group.Pos, "%v", err))}
-	}
-	o := data.SplitSettings{Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V,
-		Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames(), Stratify: s.Stratify.V,
-		Seed: uint64(s.Seed.V)}
-	if s.Index.V == "" {
-		drawn, err := data.RandomSplit(set.Bags(), set.TrueLists(), o)
-		return drawn, misfit(spec, err)
-	}
-	path, err := find(spec, s.Index, folder)
-	if err != nil {
-		return nil, &DataError{err}
-	}
-	read, err := data.OpenSplit(path, s.Number.V, set.Bags(), set.BagNames)
-	if err != nil {
-		return nil, &DataError{err}
-	}
-	if groups != nil {
-		err = data.CheckGroups(read, groups)
-	}
-	if err == nil && s.Validation.V > 0 {
-		if len(read.Validation) > 0 {
-			return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Validation.Pos, "data.split.validation has no effect: the "+
-				"index file has validation bags"))}
-		}
-		err = read.DrawValidation(set.Bags(), set.TrueLists(), o)
-	}
-	return read, misfit(spec, err)
-}
-
-// HoldOut splits off a share of the training bags of a split: the result trains on the others, tests on these, and has
-// the validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that trains.
-func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) (*data.Split, error) {
-	all, groups := set.TrueLists(), []string(nil)
-	if grouped {
-		groups = set.Groups
-	}
-	groups = data.KeepTogether(groups, set.SameFile)
-	var labels [][]int
-	for _, bag := range whole.Train {
-		if groups != nil {
-			o.Groups = append(o.Groups, groups[bag])
-		}
-		if all != nil {
-			labels = append(labels, all[bag])
-		}
-	}
-	inner, err := data.RandomSplit(len(whole.Train), labels, o)
-	if err != nil {
-		return nil, err
-	}
-	out := &data.Split{Validation: whole.Validation, Source: whole.Source}
-	for _, i := range inner.Train {
-		out.Train = append(out.Train, whole.Train[i])
-	}
-	for _, i := range inner.Test {
-		out.Test = append(out.Test, whole.Train[i])
-	}
-	return out, nil
-}
-
-// misfit returns a *SpecError at the setting of the split that does not fit the bags.
-func misfit(spec *language.Spec, err error) error {
-	wrong, ok := errors.AsType[*data.SplitError](err)
-	if !ok {
-		return err
-	}
-	s := &spec.Data.Split
-	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos,
-		"group": s.Group.Pos}[wrong.Setting]
-	d := diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text)
-	if wrong.Note != "" {
-		d = d.WithNote("%s", wrong.Note)
-	}
-	return &SpecError{spec.AtUserLine(d)}
 }

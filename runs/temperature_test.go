@@ -11,6 +11,7 @@ import (
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 // The powers of small probabilities underflow; their shares do not.
@@ -35,7 +36,7 @@ func TestTemperatureOfManyClasses(t *testing.T) {
 func TestRunWithoutTrueLabels(t *testing.T) {
 	spec := load(t, "quickstart", "data.set=generated:prototypes", "train.epochs=3", "data.split.validation=0.3",
 		"train.best=inside_candidates", "export.temperature=validation")
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestRunWithoutTrueLabels(t *testing.T) {
 func TestTemperatureOfUselessCandidates(t *testing.T) {
 	spec := load(t, "quickstart", "data.set=generated:prototypes", "data.split.validation=0.3",
 		"export.temperature=validation")
-	trials, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 var (
@@ -53,7 +53,7 @@ func TestDocumentedSpecs(t *testing.T) {
 			if definition.Language.CountKnownKeys(file) > language.Dialect.CountKnownKeys(file) {
 				_, err = experiment.Validate(file)
 			} else {
-				_, err = runs.Validate(file, nil, bagfile.Folder{})
+				_, err = prepare.Validate(file, nil, bagfile.Folder{})
 			}
 			if err != nil {
 				t.Errorf("%s: %v\nin\n%s", document, err, block[1])

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/judge"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,7 +27,7 @@ func findingsIn(t *testing.T, name string, set []string, spoil func(*train.Trial
 	if err != nil {
 		t.Fatal(err)
 	}
-	trials, err := runs.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	trials, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/build"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 // buildOptions are the options of the command.
@@ -23,7 +25,7 @@ type buildOptions struct {
 	Name    string // of the spec
 	Set     []string
 	Library string // onnxruntime library; empty: search
-	runs.BuildTask
+	build.Task
 }
 
 // buildCommand returns the command.
@@ -79,8 +81,8 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
 		return err
 	}
-	m, err := runs.Build(ctx, o.BuildTask)
-	if wrong := (*runs.SpecError)(nil); errors.As(err, &wrong) {
+	m, err := build.Run(ctx, o.Task)
+	if wrong := (*prepare.SpecError)(nil); errors.As(err, &wrong) {
 		return console.Invalid(wrong.Err)
 	}
 	if err != nil {
@@ -90,8 +92,8 @@ func runBuild(ctx context.Context, o *buildOptions) error {
 		diag.Fprintf(w, "%s: %s, instances of %v, %s, %s\n", filepath.Join(o.Dir, runs.ModelFile), m.Name, m.InputShape,
 			diag.Count(m.Classes, "class"), diag.Count(m.Parameters, "parameter"))
 		diag.Fprintf(w, "inference graph of %s, training graph of %s: %s, %s\n", diag.Count(m.InferNodes, "node"),
-			diag.Count(m.TrainNodes, "node"), runs.GraphTextFile, runs.GraphDOTFile)
-		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", runs.TrainStepFile,
+			diag.Count(m.TrainNodes, "node"), build.GraphTextFile, build.GraphDOTFile)
+		diag.Fprintf(w, "training step: %s, one step within %.1e of the interpreter on %s in %s\n", build.TrainStepFile,
 			m.StepCheck.MaxAbsDiff, diag.Count(m.StepCheck.Instances, "instance"), diag.Count(m.StepCheck.Bags, "bag"))
 		for i, loss := range m.Losses {
 			fmt.Fprintf(w, "step %d loss %.8f\n", i+1, loss)

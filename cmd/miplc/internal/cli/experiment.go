@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 )
@@ -162,7 +162,7 @@ func (o *experimentOptions) follow(ctx context.Context, name string,
 	settings := o.Work
 	count := o.Console.Counter("images encoded")
 	defer count.End()
-	settings.Encode = runs.EncodeWith(ctx, count.Progress)
+	settings.Encode = prepare.EncodeWith(ctx, count.Progress)
 	switch {
 	case o.Events:
 		settings.Observer = experimentEvents{console.NewEvents(o.Console)}
@@ -209,7 +209,7 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 
 // explain adds the exit code for an invalid file or plan, and advice.
 func (o *experimentOptions) explain(err error) error {
-	var wrong *runs.SpecError
+	var wrong *prepare.SpecError
 	var unfit *experiment.PlanError
 	var stopped *experiment.InterruptedError
 	switch {
@@ -217,7 +217,7 @@ func (o *experimentOptions) explain(err error) error {
 		return console.Invalid(wrong.Err)
 	case errors.As(err, &unfit):
 		return console.Invalid(unfit.Err)
-	case errors.As(err, new(*runs.DataError)):
+	case errors.As(err, new(*prepare.DataError)):
 		return console.WrongData(err)
 	case errors.As(err, &stopped):
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with the same command", err))

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 // planOptions are the settings of miplc experiment plan.
@@ -80,7 +80,7 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	}
 	settings := o.Work
 	count := o.Console.Counter("images encoded")
-	settings.Encode = runs.EncodeWith(ctx, count.Progress)
+	settings.Encode = prepare.EncodeWith(ctx, count.Progress)
 	shardPlan, err := experiment.PlanShards(e, settings, o.Sharding)
 	count.End()
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -162,9 +163,9 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	trials, err := runs.Trials(list, o.Data, runs.EncodeWith(ctx, count.Progress))
+	trials, err := prepare.Trials(list, o.Data, prepare.EncodeWith(ctx, count.Progress))
 	count.End()
-	if err != nil && !errors.As(err, new(*runs.SpecError)) {
+	if err != nil && !errors.As(err, new(*prepare.SpecError)) {
 		return console.WrongData(err)
 	}
 	if err != nil {
@@ -250,7 +251,7 @@ func (o *trainOptions) complete() (err error) {
 
 // explain adds the exit code of an invalid spec, and the command that continues.
 func (o *trainOptions) explain(err error) error {
-	var wrong *runs.SpecError
+	var wrong *prepare.SpecError
 	var stopped *runs.InterruptedError
 	switch {
 	case errors.As(err, &wrong):

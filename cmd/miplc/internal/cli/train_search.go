@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train/search"
 )
 
@@ -30,9 +31,9 @@ func (o *trainOptions) search(ctx context.Context) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	trials, err := runs.Trials(plan.Specs, o.Data, runs.EncodeWith(ctx, count.Progress))
+	trials, err := prepare.Trials(plan.Specs, o.Data, prepare.EncodeWith(ctx, count.Progress))
 	count.End()
-	if err != nil && !errors.As(err, new(*runs.SpecError)) {
+	if err != nil && !errors.As(err, new(*prepare.SpecError)) {
 		return console.WrongData(err)
 	}
 	if err != nil {

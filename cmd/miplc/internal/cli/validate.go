@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 // validateOptions are the options of the command.
@@ -75,7 +75,7 @@ func runValidate(o *validateOptions) error {
 		files = append(files, f)
 		if err != nil {
 			wrong = append(wrong, err)
-			if !errors.As(err, new(*runs.DataError)) {
+			if !errors.As(err, new(*prepare.DataError)) {
 				code = console.ExitInvalid
 			}
 		}
@@ -100,8 +100,8 @@ func validateFile(name string, o *validateOptions) (validatedFile, error) {
 	if definition.IsExperiment(name) {
 		f.Cells, err = experiment.Validate(name, o.Set...)
 	} else {
-		var v runs.Verdict
-		v, err = runs.Validate(name, o.Set, o.Data)
+		var v prepare.Verdict
+		v, err = prepare.Validate(name, o.Set, o.Data)
 		f.Parameters, f.Note, f.Warnings = v.Parameters, v.Note, v.Warnings
 	}
 	if f.Valid = err == nil; !f.Valid {

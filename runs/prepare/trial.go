@@ -1,7 +1,6 @@
-// Trials: specs compiled for the datasets that they name, with errors told apart into those of the spec and of the
-// data.
-
-package runs
+// Package prepare turns specs into trials: it finds, opens and splits their data, compiles them, and checks what can be
+// checked before training. Errors of a spec are distinct from those of its data.
+package prepare
 
 import (
 	"context"
@@ -31,7 +30,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 	if err := trial.CheckMeasures(); err != nil {
 		return nil, &SpecError{err}
 	}
-	return trial, checkStep("training", p, stepOf(p, set))
+	return trial, CheckStep("training", p, set)
 }
 
 // Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
@@ -64,7 +63,7 @@ func Trials(list []*language.Spec, folder bagfile.Folder, encode Encode) ([]*tra
 		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
 			return nil, err
 		}
-		if trials[i].Init, err = initialParameters(trials[i].Program, set.Dataset, folder); err != nil {
+		if trials[i].Init, err = InitialParameters(trials[i].Program, set.Dataset, folder); err != nil {
 			return nil, err
 		}
 		trials[i].Images = set.Images

@@ -1,6 +1,6 @@
 // Finds and opens the data of a spec, with its columns and its hash.
 
-package runs
+package prepare
 
 import (
 	"cmp"
@@ -24,8 +24,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// inputFiles returns the files of a spec: those it consists of, its dataset and its index file.
-func inputFiles(spec *language.Spec, folder bagfile.Folder) []string {
+// InputFiles returns the files of a spec: those it consists of, its dataset and its index file.
+func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
 	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model,
 		spec.Data.Encoder.File} {
@@ -181,10 +181,10 @@ func hintSet(err error, set schema.Str) error {
 // images with two convolutions.
 var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 
-// describeData returns the shapes for compiling a spec, and its bags. It does not generate data: the bags then have
+// Describe returns the shapes for compiling a spec, and its bags. It does not generate data: the bags then have
 // only sizes, which alternate. If the data file is missing, the shapes are data.shape and data.classes, or assumed
 // sizes, note says so, and set is nil.
-func describeData(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, set *data.Dataset, note string,
+func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, set *data.Dataset, note string,
 	err error) {
 	if g := spec.Data.Generated; spec.Generates() {
 		set = &data.Dataset{Offsets: make([]int, g.Bags.V+1)}

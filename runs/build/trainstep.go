@@ -1,6 +1,6 @@
 // The training step as an ONNX file for training without miplc, written only if it agrees with the interpreter.
 
-package runs
+package build
 
 import (
 	"errors"
@@ -19,6 +19,8 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 )
 
@@ -55,7 +57,7 @@ func newTrainStep(p *compile.Program, folder bagfile.Folder) (*trainStep, error)
 	if err != nil {
 		return nil, err
 	}
-	given, err := initialParameters(p, nil, folder)
+	given, err := prepare.InitialParameters(p, nil, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 	for bag := range bags {
 		bagOf = append(bagOf, slices.Repeat([]int{bag}, 2-bag%2)...)
 	}
-	r := ndarray.NewStream(Seed, "train step", draw)
+	r := ndarray.NewStream(runs.Seed, "train step", draw)
 	normal := func(n int, scale float64) []float32 {
 		v := make([]float32, n)
 		for i := range v {
@@ -159,7 +161,7 @@ func (f *trainStep) draw(draw uint64) (*train.Batch, *train.State) {
 	for i := range p.Masks {
 		m := &p.Masks[i]
 		b.Masks[m.Name] = make([]float32, ndarray.Size(m.Shape.Concrete(len(bagOf), bags)))
-		train.NewDropout(m, Seed).Draw(b.Masks[m.Name], int(draw), 1)
+		train.NewDropout(m, runs.Seed).Draw(b.Masks[m.Name], int(draw), 1)
 	}
 	s := &train.State{Params: f.state.Params, Optimizer: map[string][]float32{}}
 	least := float32(0)

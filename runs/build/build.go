@@ -1,6 +1,5 @@
-// The build of a spec: its graphs, its untrained model and its training step.
-
-package runs
+// Package build builds specs without training: their graphs, the untrained model and the training step.
+package build
 
 import (
 	"context"
@@ -20,22 +19,24 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/parity"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
-// Names of files that Build writes besides ModelFile.
+// Names of files that Run writes besides runs.ModelFile.
 const (
 	GraphTextFile = "graph.txt"
 	GraphDOTFile  = "graph.dot"
 	ManifestFile  = "manifest.json"
 )
 
-// buildSizes are the numbers of instances of the bags on which a built model is checked. They are
+// sizes are the numbers of instances of the bags on which a built model is checked. They are
 // small, because users build often.
-var buildSizes = []int{1, 3}
+var sizes = []int{1, 3}
 
-// BuildTask says what Build writes.
-type BuildTask struct {
+// Task says what Run writes.
+type Task struct {
 	Spec  *language.Spec
 	Dir   string
 	Data  bagfile.Folder
@@ -70,14 +71,14 @@ type ParamFacts struct {
 	Shape []int  `json:"shape"`
 }
 
-// Build compiles a spec and writes its graphs as text and DOT, the checked model with its initial
+// Run compiles a spec and writes its graphs as text and DOT, the checked model with its initial
 // parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
-// model with normalization gets mean 0 and deviation 1, because Build does not read the features.
-func Build(ctx context.Context, o BuildTask) (*Manifest, error) {
+// model with normalization gets mean 0 and deviation 1, because Run does not read the features.
+func Run(ctx context.Context, o Task) (*Manifest, error) {
 	if o.Spec.Fitted() {
 		l := o.Spec.Learner
-		return nil, &SpecError{o.Spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it is fitted: "+
-			"there is nothing to build", l.Kind.V).WithNote("miplc train fits it and writes model.onnx"))}
+		return nil, &prepare.SpecError{Err: o.Spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it "+
+			"is fitted: there is nothing to build", l.Kind.V).WithNote("miplc train fits it and writes model.onnx"))}
 	}
 	sig, err := buildSignature(o.Spec, o.Data)
 	if err != nil {
@@ -85,14 +86,14 @@ func Build(ctx context.Context, o BuildTask) (*Manifest, error) {
 	}
 	p, err := compile.Compile(o.Spec, sig)
 	if err != nil {
-		return nil, &SpecError{Err: err}
+		return nil, &prepare.SpecError{Err: err}
 	}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		if p, err = p.WithTemperature(t); err != nil {
 			return nil, err
 		}
 	}
-	if err := checkStep("building", p, stepSize{1, 1}); err != nil {
+	if err := prepare.CheckStep("building", p, nil); err != nil {
 		return nil, err
 	}
 	folder, err := o.claim()
@@ -102,13 +103,13 @@ func Build(ctx context.Context, o BuildTask) (*Manifest, error) {
 	defer folder.Close()
 	m, err := o.build(ctx, p, sig)
 	if err != nil {
-		folder.ClearUnless(ManifestFile, FailedModelFile)
+		folder.ClearUnless(ManifestFile, runs.FailedModelFile)
 	}
 	return m, err
 }
 
 // build writes the files of a build to a claimed folder.
-func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.Signature) (*Manifest, error) {
+func (o *Task) build(ctx context.Context, p *compile.Program, sig compile.Signature) (*Manifest, error) {
 	form, err := newTrainStep(p, o.Data)
 	if err != nil {
 		return nil, err
@@ -125,19 +126,15 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 	var failed error
 	var background workers.Group
 	background.Go(func() {
-		said := contract.Step{Version: m.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed}
-		step, m.StepCheck, failed = form.write(o.Dir, said)
+		step, m.StepCheck, failed = form.write(o.Dir, contract.Step{Version: m.Version, SpecSHA256: m.SpecSHA256,
+			Seed: m.Seed})
 	})
 	defer func() {
 		if background.Wait(); step != nil {
 			step.Discard() // no effect after Commit
 		}
 	}()
-	draw := bagsLikeTraining(p, state)
-	draw.Sizes = buildSizes
-	addPredictors := func(e *predictors) error { return e.addNative(p, state) }
-	if m.Parity, err = exportChecked(filepath.Join(o.Dir, ModelFile), nil, p, state.Params, meta, draw,
-		addPredictors); err != nil {
+	if m.Parity, err = runs.ExportUntrained(runs.ModelPath(o.Dir), p, state, meta, sizes); err != nil {
 		return nil, err
 	}
 	if background.Wait(); failed != nil {
@@ -150,20 +147,21 @@ func (o *BuildTask) build(ctx context.Context, p *compile.Program, sig compile.S
 		return nil, err
 	}
 	m.TrainStep = form.described
-	files := []string{ModelFile, TrainStepFile, InitialFile}
+	written := []string{runs.ModelFile, TrainStepFile, InitialFile}
 	if err := o.writeSamples(ctx, form, m); err != nil {
 		return nil, err
 	}
 	if o.SampleSteps > 0 {
-		files = append(files, sampleFile, sampleValuesFile)
+		written = append(written, sampleFile, sampleValuesFile)
 	}
-	return m, m.write(o.Dir, p, files)
+	return m, m.write(o.Dir, p, written)
 }
 
 // manifest returns the manifest without the results of the checks and the hashes of the files.
-func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifest {
+func (o *Task) manifest(p *compile.Program, sig compile.Signature) *Manifest {
 	m := &Manifest{
-		Name: o.Spec.Name.V, Version: CurrentBuild().Miplc, SpecSHA256: o.Spec.Identity(), Seed: uint64(o.Spec.Train.Seed.V),
+		Name: o.Spec.Name.V, Version: runs.CurrentBuild().Miplc, SpecSHA256: o.Spec.Identity(),
+		Seed:       uint64(o.Spec.Train.Seed.V),
 		InputShape: sig.Instance, Classes: sig.Classes, Parameters: p.FlatSize(),
 		InferNodes: len(p.Infer.Nodes), TrainNodes: len(p.Train.Nodes), SHA256: map[string]string{},
 	}
@@ -174,7 +172,7 @@ func (o *BuildTask) manifest(p *compile.Program, sig compile.Signature) *Manifes
 }
 
 // writeSamples removes the sample steps of an earlier build and writes new ones if they are wanted.
-func (o *BuildTask) writeSamples(ctx context.Context, f *trainStep, m *Manifest) error {
+func (o *Task) writeSamples(ctx context.Context, f *trainStep, m *Manifest) error {
 	for _, old := range []string{sampleFile, sampleValuesFile} {
 		if err := os.Remove(filepath.Join(o.Dir, old)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -199,7 +197,7 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	if shape, k := spec.Data.Shape.V, spec.Data.Classes.V; len(shape) > 0 && k > 0 {
 		return compile.Signature{Instance: shape, Classes: k}, nil
 	}
-	sig, _, note, err := describeData(spec, folder)
+	sig, _, note, err := prepare.Describe(spec, folder)
 	if err == nil && note != "" {
 		err = spec.AddSource(diag.Errorf(spec.Data.Set.Pos, "the shapes of %s are unknown, because the file was not found",
 			spec.Data.Set.V).
@@ -208,13 +206,13 @@ func buildSignature(spec *language.Spec, folder bagfile.Folder) (compile.Signatu
 	return sig, err
 }
 
-// buildFiles are the names of all files that a build may write.
-var buildFiles = []string{ManifestFile, ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile,
-	GraphTextFile, GraphDOTFile, FailedModelFile, FailedReportFile}
+// files are the names of all files that a build may write.
+var files = []string{ManifestFile, runs.ModelFile, TrainStepFile, InitialFile, sampleFile, sampleValuesFile,
+	GraphTextFile, GraphDOTFile, runs.FailedModelFile, runs.FailedReportFile}
 
 // claim locks and marks the folder of a build. It replaces an earlier build, and a run only with
 // Force. The caller must close the folder.
-func (o *BuildTask) claim() (*fileio.Folder, error) {
+func (o *Task) claim() (*fileio.Folder, error) {
 	return fileio.ClaimFolder(o.Dir, func(f *fileio.Folder) error {
 		take := f.Restart
 		switch mark := f.Mark; {
@@ -227,7 +225,7 @@ func (o *BuildTask) claim() (*fileio.Folder, error) {
 		default:
 			return mark.CheckKind(o.Dir, fileio.RunFolder, fileio.BuildFolder)
 		}
-		return take(fileio.BuildFolder, buildFiles, inputFiles(o.Spec, o.Data))
+		return take(fileio.BuildFolder, files, prepare.InputFiles(o.Spec, o.Data))
 	})
 }
 

@@ -1,6 +1,6 @@
 // What would keep a spec from training: all errors that can be found before, at once.
 
-package runs
+package prepare
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	if err := spec.CheckSearch(name, overrides); err != nil {
 		return Verdict{}, err
 	}
-	sig, set, note, err := describeData(spec, folder)
+	sig, set, note, err := Describe(spec, folder)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -46,14 +46,14 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	}
 	v := Verdict{Parameters: program.FlatSize(), Note: note, Warnings: program.Warnings}
 	if _, err = withInit(spec, folder); err == nil {
-		_, err = initialParameters(program, set, folder)
+		_, err = InitialParameters(program, set, folder)
 	}
 	if errors.As(err, &notFoundError{}) {
 		v.note(err)
 	} else if err != nil {
 		return Verdict{}, err
 	}
-	v.note(checkStep("training", program, stepOf(program, set)))
+	v.note(CheckStep("training", program, set))
 	if spec.Generates() {
 		v.note(prototypes(spec).CheckMemory())
 	}
@@ -85,7 +85,7 @@ func withShapes(wrong error, draft *language.Spec, folder bagfile.Folder) error 
 	var sig compile.Signature
 	if draft.Data.Set.V != "" {
 		var err error
-		if sig, _, _, err = describeData(draft, folder); err != nil {
+		if sig, _, _, err = Describe(draft, folder); err != nil {
 			sig = compile.Signature{}
 			if !errors.As(err, new(*DataError)) {
 				all.AddError(diag.Pos{}, err)

@@ -1,6 +1,6 @@
 // Exported training steps compute what the training loop computes, for every shipped spec.
 
-package runs
+package build
 
 import (
 	"context"
@@ -17,10 +17,21 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/specs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
+
+// load loads a spec.
+func load(t *testing.T, name string, set ...string) *language.Spec {
+	t.Helper()
+	spec, err := language.Load(name, set...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
 
 // form returns the training step of a program.
 func form(t *testing.T, p *compile.Program) *trainStep {
@@ -56,7 +67,7 @@ func TestTrainStepOfShippedSpecs(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			sig, _, _, err := describeData(spec, bagfile.Folder{})
+			sig, _, _, err := prepare.Describe(spec, bagfile.Folder{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,12 +138,12 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	spec := load(t, "quickstart", "train.epochs=2", "data.generated.bags=30", "train.engine=gorgonia", "train.batch=2")
 	dir := t.TempDir()
 	enginetest.Library(t)
-	m, err := Build(context.Background(), BuildTask{Spec: spec, Dir: dir, SampleSteps: steps})
+	m, err := Run(context.Background(), Task{Spec: spec, Dir: dir, SampleSteps: steps})
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := &losses{}
-	sampled, err := Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
+	sampled, err := prepare.Trials([]*language.Spec{spec}, bagfile.Folder{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

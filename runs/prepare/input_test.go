@@ -1,6 +1,6 @@
 // The instances and classes of a spec whose data are not there, with a note of where the sizes come from.
 
-package runs
+package prepare
 
 import (
 	"strings"
@@ -34,7 +34,7 @@ func TestSignature(t *testing.T) {
 		{"demipl", []string{"data.shape=[38]", "data.classes=13"}, 38, 13, "data.shape and data.classes"},
 	}
 	for _, c := range cases {
-		sig, _, note, err := describeData(loadSpec(t, c.spec, c.set...), bagfile.Folder{})
+		sig, _, note, err := Describe(loadSpec(t, c.spec, c.set...), bagfile.Folder{})
 		if err != nil {
 			t.Errorf("%s %v: %v", c.spec, c.set, err)
 			continue

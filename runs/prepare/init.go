@@ -1,6 +1,6 @@
 // Training that starts from the parameters of another model: train.init and the conditions under which they fit.
 
-package runs
+package prepare
 
 import (
 	"slices"
@@ -45,9 +45,9 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 // maxDiffering is the number of parameters that an error lists.
 const maxDiffering = 10
 
-// initialParameters returns the parameters of the model that train.init names, nil without it. It is an error if the
+// InitialParameters returns the parameters of the model that train.init names, nil without it. It is an error if the
 // model was trained on the same classes or features as set, but in another order. set is nil if it is unknown.
-func initialParameters(p *compile.Program, set *data.Dataset, folder bagfile.Folder) (map[string][]float32, error) {
+func InitialParameters(p *compile.Program, set *data.Dataset, folder bagfile.Folder) (map[string][]float32, error) {
 	spec, from := p.Spec, p.Spec.Train.Init
 	if from.Model.V == "" || spec.Learner != nil {
 		return nil, nil

@@ -1,6 +1,6 @@
 // Sample steps: the inputs and losses of the first steps of a training, with which another program can check its own.
 
-package runs
+package build
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 )
@@ -53,8 +54,8 @@ type sampleTensor struct {
 const alignment = 8
 
 // writeSampleSteps trains the first steps of a run with engine gorgonia, and writes their inputs and losses.
-func writeSampleSteps(ctx context.Context, o *BuildTask, f *trainStep) (*sampleSteps, error) {
-	list, err := Trials([]*language.Spec{o.Spec}, o.Data, EncodeWith(ctx, nil))
+func writeSampleSteps(ctx context.Context, o *Task, f *trainStep) (*sampleSteps, error) {
+	list, err := prepare.Trials([]*language.Spec{o.Spec}, o.Data, prepare.EncodeWith(ctx, nil))
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,6 @@
 // Validation reports all errors of a spec at once, each at the line that causes it.
 
-package runs
+package prepare
 
 import (
 	"os"

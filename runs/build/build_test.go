@@ -1,6 +1,6 @@
 // A build without a training graph is refused with the reason; a benchmark measures how long other builds take.
 
-package runs
+package build
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/runs/prepare"
 )
 
 func TestLearnerWithoutGraphs(t *testing.T) {
@@ -17,21 +18,21 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := (*SpecError)(nil)
-	if _, err := Build(context.Background(), BuildTask{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
+	wrong := (*prepare.SpecError)(nil)
+	if _, err := Run(context.Background(), Task{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func BenchmarkBuild(b *testing.B) {
+func BenchmarkRun(b *testing.B) {
 	enginetest.Library(b)
 	for b.Loop() {
 		s, err := language.Load("demipl-program", "data.classes=5")
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Build(context.Background(), BuildTask{Spec: s, Dir: b.TempDir()}); err != nil {
+		if _, err := Run(context.Background(), Task{Spec: s, Dir: b.TempDir()}); err != nil {
 			b.Fatal(err)
 		}
 	}
