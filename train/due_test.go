@@ -10,9 +10,6 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Other tests of this package expect a checkpoint after each epoch.
-func init() { minSaveInterval = 0 }
-
 // A checkpoint is skipped if the time since the last one is less than 20 times its duration. The
 // checkpoint of the last epoch is never skipped.
 func TestCheckpointsTakeASmallShareOfTheTime(t *testing.T) {
@@ -20,8 +17,6 @@ func TestCheckpointsTakeASmallShareOfTheTime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	minSaveInterval = 20
-	defer func() { minSaveInterval = 0 }()
 	f := &fit{}
 	r := &Run{Record: Record{Trial: &Trial{Program: &compile.Program{Spec: spec}, Dir: "folder"}, Epochs: 7}, fit: f}
 	for _, c := range []struct {

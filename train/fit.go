@@ -47,9 +47,8 @@ type fit struct {
 }
 
 // minSaveInterval is the minimum time between two checkpoints, as a multiple of the time for
-// writing one. An epoch of a small model is shorter than that. Tests that count checkpoints set
-// it to 0.
-var minSaveInterval time.Duration = 20
+// writing one. An epoch of a small model is shorter than that.
+const minSaveInterval = 20
 
 // gracePeriod is the time in which the current epoch may still finish after the context has
 // ended, for trials with a CheckpointInterval.
@@ -309,7 +308,8 @@ func (r *Run) checkpointDue() bool {
 	case r.CheckpointInterval > 0:
 		return r.fit.over || time.Since(r.saved) >= r.CheckpointInterval || (r.refits() || r.Pause > 0) && !r.active()
 	}
-	return every > 0 && (!r.active() || r.done%every == 0 && time.Since(r.fit.lastSave) >= minSaveInterval*r.fit.saveTime)
+	soon := !r.fit.options.EveryCheckpoint && time.Since(r.fit.lastSave) < minSaveInterval*r.fit.saveTime
+	return every > 0 && (!r.active() || r.done%every == 0 && !soon)
 }
 
 func (f *fit) states() ([]*State, error) {

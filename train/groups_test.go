@@ -108,7 +108,7 @@ func noFault([]*train.Run) error { return nil }
 
 // A group that fails once after a checkpoint continues from there in halves, whether or not it was to resume.
 func TestGroupContinuesAfterAFault(t *testing.T) {
-	want := outcomesOf(groupTrainer(noFault), toyTrials(t, t.TempDir()), train.Options{})
+	want := outcomesOf(groupTrainer(noFault), toyTrials(t, t.TempDir()), train.Options{EveryCheckpoint: true})
 	for _, resume := range []bool{false, true} {
 		epochs := 0
 		by := groupTrainer(func(runs []*train.Run) error {
@@ -119,7 +119,7 @@ func TestGroupContinuesAfterAFault(t *testing.T) {
 		})
 		seen := &spy{}
 		trials := toyTrials(t, t.TempDir())
-		for i, out := range outcomesOf(by, trials, train.Options{Resume: resume, Observer: seen}) {
+		for i, out := range outcomesOf(by, trials, train.Options{EveryCheckpoint: true, Resume: resume, Observer: seen}) {
 			if out.Err != nil || out.Report.Resumed != 4 || bits(out.Report) != bits(want[i].Report) {
 				t.Errorf("resume %t, trial %d: %+v", resume, i, out.Err)
 			}
@@ -144,7 +144,7 @@ func TestGroupsEndInParallel(t *testing.T) {
 	defer stop()
 	var ended sync.WaitGroup
 	ended.Add(2)
-	by.Train(ctx, toyTrials(t, t.TempDir()), train.Options{}, func(i int, out train.Outcome) {
+	by.Train(ctx, toyTrials(t, t.TempDir()), train.Options{EveryCheckpoint: true}, func(i int, out train.Outcome) {
 		if out.Err != nil {
 			t.Errorf("trial %d: %v", i, out.Err)
 		}
@@ -166,7 +166,7 @@ func TestGroupsEndInParallel(t *testing.T) {
 // Without Resume, older checkpoints are deleted before the first attempt, not used by the second one.
 func TestGroupThatFailsStartsOver(t *testing.T) {
 	dir := t.TempDir()
-	outcomesOf(groupTrainer(noFault), toyTrials(t, dir), train.Options{})
+	outcomesOf(groupTrainer(noFault), toyTrials(t, dir), train.Options{EveryCheckpoint: true})
 	failed := false
 	by := groupTrainer(func([]*train.Run) error {
 		if !failed {
@@ -175,7 +175,7 @@ func TestGroupThatFailsStartsOver(t *testing.T) {
 		}
 		return nil
 	})
-	for i, out := range outcomesOf(by, toyTrials(t, dir), train.Options{}) {
+	for i, out := range outcomesOf(by, toyTrials(t, dir), train.Options{EveryCheckpoint: true}) {
 		if out.Err != nil || out.Report.Resumed != 0 {
 			t.Errorf("trial %d: %+v", i, out)
 		}
@@ -192,7 +192,7 @@ func TestEngineErrorKeepsCheckpoints(t *testing.T) {
 		}
 		return nil
 	})
-	for i, out := range outcomesOf(by, trials, train.Options{}) {
+	for i, out := range outcomesOf(by, trials, train.Options{EveryCheckpoint: true}) {
 		if _, engine := errors.AsType[*train.EngineError](out.Err); !engine || !errors.Is(out.Err, lost) {
 			t.Errorf("trial %d: %v", i, out.Err)
 		}
@@ -200,7 +200,7 @@ func TestEngineErrorKeepsCheckpoints(t *testing.T) {
 			t.Errorf("trial %d: checkpoint of epoch %d, %v", i, c.Epoch, err)
 		}
 	}
-	for i, out := range outcomesOf(groupTrainer(noFault), trials, train.Options{Resume: true}) {
+	for i, out := range outcomesOf(groupTrainer(noFault), trials, train.Options{EveryCheckpoint: true, Resume: true}) {
 		if out.Err != nil || out.Report.Resumed != 3 {
 			t.Errorf("trial %d continues: %+v", i, out)
 		}
@@ -209,7 +209,7 @@ func TestEngineErrorKeepsCheckpoints(t *testing.T) {
 
 // A file that cannot be written or read is the error of its run, not of the group.
 func TestFileErrorOfOneRun(t *testing.T) {
-	want := outcomesOf(groupTrainer(noFault), toyTrials(t, t.TempDir()), train.Options{})
+	want := outcomesOf(groupTrainer(noFault), toyTrials(t, t.TempDir()), train.Options{EveryCheckpoint: true})
 	for name, c := range map[string]struct {
 		resume bool
 		epoch  int // before which the file becomes unusable
@@ -234,7 +234,7 @@ func TestFileErrorOfOneRun(t *testing.T) {
 				spoil(runs[0].Now().Epoch)
 				return nil
 			})
-			for i, out := range outcomesOf(by, trials, train.Options{Resume: c.resume}) {
+			for i, out := range outcomesOf(by, trials, train.Options{EveryCheckpoint: true, Resume: c.resume}) {
 				if (out.Err != nil) != (i == 1) || i != 1 && bits(out.Report) != bits(want[i].Report) {
 					t.Errorf("trial %d: %v", i, out.Err)
 				}

@@ -128,6 +128,9 @@ type Options struct {
 	// Resume continues from the checkpoints of the trials, if they have any. Otherwise they are
 	// deleted.
 	Resume bool
+	// EveryCheckpoint writes each checkpoint of train.checkpoint. Without it, checkpoints are skipped that would take a
+	// large share of the time.
+	EveryCheckpoint bool
 	// Parallel is the maximum number of trials that train at a time; 0: the trainer decides.
 	Parallel int
 	// Observer receives events; may be nil. Trials that train at the same time call it

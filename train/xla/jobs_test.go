@@ -36,11 +36,9 @@ func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train
 // with a smaller last batch, and with few steps per call.
 func TestJobsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
-	defer func(before int) { *xla.FeedBytes = before }(*xla.FeedBytes)
-	for _, c := range []struct{ batch, feed int }{{1, *xla.FeedBytes}, {16, *xla.FeedBytes}, {4, 20000}} {
+	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
 		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, c.batch))
-		*xla.FeedBytes = c.feed
-		got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
+		got := together(context.Background(), &xla.Trainer{Backend: b, FeedBytes: c.feed}, list, train.Options{})
 		for i, trial := range list {
 			t.Run(trial.Name, func(t *testing.T) {
 				if got[i].Err != nil {

@@ -3,6 +3,7 @@
 package xla
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/miplc/miplc/compile/xla"
@@ -21,9 +22,8 @@ type plan struct {
 	budget      memory.Budget
 }
 
-// feedBytes is the maximum number of bytes of bag orders, masks and traces of one call of a program. Epochs that need
-// more take several calls. Tests change it.
-var feedBytes = 256 << 20
+// feedBytes is the default of Trainer.FeedBytes.
+const feedBytes = 256 << 20
 
 // plan returns the plan of a group.
 func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
@@ -54,8 +54,9 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	// Rounded, so that different groups can use the same compiled programs.
 	p.train.N, p.test.N = train.RoundUp(p.train.N, 8), train.RoundUp(p.test.N, 8)
 	p.padding = 1 - float64(instances)/float64(p.train.N*p.train.Steps*p.train.Jobs)
-	p.train.Steps = stepsOfCall(p.train, 4*graphs.EpochWidth(p.train)+graphs.MaskBytes(p.train))
-	p.test.Steps = stepsOfCall(p.test, 4*graphs.ForwardWidth(p.test))
+	feed := cmp.Or(t.FeedBytes, feedBytes)
+	p.train.Steps = stepsOfCall(p.train, feed, 4*graphs.EpochWidth(p.train)+graphs.MaskBytes(p.train))
+	p.test.Steps = stepsOfCall(p.test, feed, 4*graphs.ForwardWidth(p.test))
 	p.job, p.shared = graphs.Bytes(p.train, p.test)
 	return p, nil
 }
@@ -72,10 +73,10 @@ func extend(l *xla.Layout, d *data.Dataset, batches [][]int) (instances int) {
 	return instances
 }
 
-// stepsOfCall returns the maximum number of steps per call. bytes is the memory of a feed per step
-// and job, without the order of the bags.
-func stepsOfCall(l xla.Layout, bytes int) int {
-	return min(train.RoundUp(l.Steps, 8), max(1, feedBytes/(l.Jobs*(bytes+4*l.Batch))))
+// stepsOfCall returns the maximum number of steps per call. feed is the memory for the feeds of a call, bytes that of
+// a step and job, without the order of the bags.
+func stepsOfCall(l xla.Layout, feed, bytes int) int {
+	return min(train.RoundUp(l.Steps, 8), max(1, feed/(l.Jobs*(bytes+4*l.Batch))))
 }
 
 // maxTrials returns the number of trials that fit in one of several equal parts of the memory.

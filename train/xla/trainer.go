@@ -23,7 +23,10 @@ const minGroup = 4
 type Trainer struct {
 	train.EngineInfo
 	Backend *Backend
-	device  sync.Mutex
+	// FeedBytes is the maximum number of bytes of bag orders, masks and traces of one call of a program; 0: 256 MiB.
+	// Epochs that need more take several calls.
+	FeedBytes int
+	device    sync.Mutex
 }
 
 // Train implements train.Trainer.
