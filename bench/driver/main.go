@@ -1,5 +1,5 @@
 // Command driver runs miplc's part of the measurements in bench/compare.py: it trains and predicts
-// on the bags of a file and prints one JSON object.
+// on the bags of a file and prints one JSON object. The command published records accuracies.
 //
 //	driver train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
 //	driver runs  -data bags.npz -spec demipl -runs 64 -threads 1 -steps 20
@@ -7,6 +7,7 @@
 //	driver model -data bags.npz -spec demipl -out model.onnx
 //	driver infer -data bags.npz -model model.onnx -backend ort -steps 1000
 //	driver ulp   -data bags.npz -spec demipl -steps 30
+//	driver published authors results
 package main
 
 import (
@@ -40,8 +41,11 @@ func main() {
 func run(args []string) error {
 	commands := map[string]func(request) (any, error){"train": trainSteps, "runs": trainRuns, "soak": soak,
 		"model": writeModel, "infer": infer, "ulp": ulp}
-	if len(args) == 0 || commands[args[0]] == nil {
-		return fmt.Errorf("missing or unknown command: give train, runs, soak, model, infer or ulp")
+	switch {
+	case len(args) > 0 && args[0] == "published":
+		return addPublished(args[1:])
+	case len(args) == 0 || commands[args[0]] == nil:
+		return fmt.Errorf("missing or unknown command: give train, runs, soak, model, infer, ulp or published")
 	}
 	var r request
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)

@@ -1,10 +1,8 @@
-// Command published adds the results of an experiment to the lines of bench/published, from which the
+// The command published adds the results of an experiment to the lines of bench/published, from which the
 // tables of docs/results.md and docs/paper-results.md are generated. It reports cells whose accuracy
 // differs from their line, with the commits, versions and threads of both, and keeps the line. It refuses
-// results of a program whose commit is unknown. The arguments are the name of an experiment, in
-// bench/published or shipped, and the folder of its results:
-//
-//	go run ./bench/published authors authors
+// results of a program whose commit is unknown.
+
 package main
 
 import (
@@ -34,15 +32,12 @@ type line struct {
 	Environment   *runs.Environment `json:"environment,omitempty"`
 }
 
-func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: published NAME FOLDER")
-		os.Exit(2)
+// addPublished merges the results in a folder with the lines of an experiment, which is in bench/published or shipped.
+func addPublished(args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: driver published EXPERIMENT FOLDER")
 	}
-	if err := add(filepath.Join("bench", "published", os.Args[1]), os.Args[2]); err != nil {
-		fmt.Fprintln(os.Stderr, "published:", err)
-		os.Exit(1)
-	}
+	return add(filepath.Join("bench", "published", args[0]), args[1])
 }
 
 // add merges the results in a folder with the lines in base.jsonl. The experiment is base.yaml, or the
