@@ -186,10 +186,21 @@ func cut(b *graph.Builder, p *Program, flat *graph.Node) map[string]*graph.Node 
 
 // Predict returns the inference graph with flat parameters. The statistics of a
 // normalisation are separate inputs, ParamMean and ParamStd.
-func Predict(p *Program) (*graph.Graph, error) {
+func Predict(p *Program) (*graph.Graph, error) { return predict(p, false) }
+
+// PredictNormalized returns the graph of Predict for instances that are normalised already.
+func PredictNormalized(p *Program) (*graph.Graph, error) { return predict(p, true) }
+
+func predict(p *Program, normalized bool) (*graph.Graph, error) {
 	b := graph.NewBuilder("predict")
-	byName := cut(b, p, b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())}))
-	return copied(b, p.Infer, bind(b, map[string]*graph.Node{}, byName))
+	inputs := map[string]*graph.Node{}
+	leaf := bind(b, inputs, cut(b, p, b.Input(InParams, graph.Float, graph.Shape{graph.Dim(p.FlatSize())})))
+	return copied(b, p.Infer, func(n *graph.Node) *graph.Node {
+		if normalized && n.Op == graph.OpDiv && n.In[1].Op == graph.OpParam && n.In[1].Name == ParamStd {
+			return inputs[InInstances]
+		}
+		return leaf(n)
+	})
 }
 
 // Update returns only the end of a training step: from gradients, learning rate and the

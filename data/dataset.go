@@ -237,8 +237,11 @@ func (d *Dataset) Positive(bag, instance int) bool {
 	if d.InstLabels == nil || d.InstLabels[instance] < 0 {
 		return false
 	}
-	labels := d.TrueMask(bag)
-	return labels == nil || labels[d.InstLabels[instance]] == 1
+	if d.Multi {
+		return d.CandidateMask(bag)[d.InstLabels[instance]] == 1
+	}
+	class, known := d.Label(bag)
+	return !known || d.InstLabels[instance] == class
 }
 
 // TrueLists returns the true labels of each bag in ascending order: [-1] for a bag whose only label is

@@ -42,12 +42,19 @@ type Engine interface {
 	// Step runs forward, backward and the update of the parameters.
 	Step(b *Batch) (*StepResult, error)
 	// Predict runs the inference graph on raw instances [N, ...] of whole bags, with bag_of [N] ascending from 0. It
-	// returns new slices: probabilities [B, k] and attention scores [N].
+	// returns probabilities [B, k] and attention scores [N], which are valid until the next call of the engine.
 	Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)
 	// State returns a copy of the state; SetState copies its argument.
 	State() (*State, error)
 	SetState(*State) error
 	Close() error
+}
+
+// NormalizedPredictor is an Engine that also predicts normalised instances, with the same bits as Predict from raw ones. The
+// training loop normalises bags in memory once, and not in each evaluation.
+type NormalizedPredictor interface {
+	Engine
+	PredictNormalized(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)
 }
 
 // State is the state of an engine that checkpoints contain.

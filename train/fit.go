@@ -242,7 +242,7 @@ func (f *fit) predict(runs []*Run) error {
 	for _, r := range runs {
 		r.parts, r.predictions = r.evaluatedParts(), PartPredictions{}
 		for _, part := range r.parts {
-			r.predictions[part.Name] = &Predictions{}
+			r.predictions[part.Name] = r.newPredictions(part)
 		}
 		r.now.FromSteps = len(r.stepPredictions) > 0 && !r.final && r.parts[0].Name == data.TrainPart
 	}

@@ -134,6 +134,18 @@ func (r *Record) stopEpoch() int {
 	return r.lastEpoch()
 }
 
+// newPredictions returns predictions of a part without bags, with memory for as many scores as those of the last
+// evaluation.
+func (r *Record) newPredictions(part data.Part) *Predictions {
+	o, last := &Predictions{}, r.Last.scores(part.Name)
+	o.Grow(len(part.Bags), r.Data.Classes)
+	o.Scores.Positive = slices.Grow(o.Scores.Positive, len(last.Positive))
+	o.Scores.Negative = slices.Grow(o.Scores.Negative, len(last.Negative))
+	o.Scores.Unknown = slices.Grow(o.Scores.Unknown, len(last.Unknown))
+	o.Scores.Spreads = slices.Grow(o.Scores.Spreads, len(last.Spreads))
+	return o
+}
+
 // Add adds the prediction of a bag to o: probabilities [k] and attention scores [n], which it
 // copies.
 func (r *Record) Add(o *Predictions, bag int, probabilities, attention []float32) {

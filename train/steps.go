@@ -46,11 +46,12 @@ type stepwise struct {
 	engine Engine
 	run    *Run
 	*data.Loader
-	training *data.Loader // of normalised training bags, if they are normalised once; else the same
-	largest  int          // instances of the largest batch
-	batch    Batch        // of the current step; the next one reuses its memory
-	scores   []float32    // memory for normalised instances
-	masks    []*Dropout
+	// normalized loads bags that were normalised once; nil: batches are normalised.
+	normalized *data.Loader
+	largest    int       // instances of the largest batch
+	batch      Batch     // of the current step; the next one reuses its memory
+	scores     []float32 // memory for normalised instances
+	masks      []*Dropout
 }
 
 // maxNormalized is the largest number of values that are normalised once, in a copy that a run keeps. Larger datasets
@@ -67,21 +68,26 @@ func newStepwise(e Engine, r *Run) *stepwise {
 	return s
 }
 
-// normalize normalises the training bags of a dataset in memory of at most so many values.
+// normalize normalises the bags of the split, if the dataset is in memory and has at most so many values.
 func (s *stepwise) normalize(most int) {
 	r := s.run
-	s.training = s.Loader
+	s.normalized = nil
 	if values := len(r.Data.Instances); r.mean != nil && !r.Data.OnDisk() && values <= most {
 		normalized := *r.Data
 		normalized.Instances = make([]float32, values)
-		for _, i := range r.Split.Train {
-			from, _ := r.Data.Bag(i) // which is in memory
-			to, _ := normalized.Bag(i)
-			ZScores(to, from, r.mean, r.std)
+		for _, part := range r.Split.Parts() {
+			for _, i := range part.Bags {
+				from, _ := r.Data.Bag(i) // which is in memory
+				to, _ := normalized.Bag(i)
+				ZScores(to, from, r.mean, r.std)
+			}
 		}
-		s.training = data.NewLoader(&normalized, s.largest)
+		s.normalized = data.NewLoader(&normalized, s.largest)
 	}
 }
+
+// training returns the loader of the bags of steps.
+func (s *stepwise) training() *data.Loader { return cmp.Or(s.normalized, s.Loader) }
 
 // largestBatch returns an upper bound of the number of instances of a batch, of the training
 // or of the evaluation.
@@ -104,7 +110,7 @@ func (s *stepwise) Close() error { return s.engine.Close() }
 // Epoch implements Executor.
 func (s *stepwise) Epoch(ctx context.Context, _ []*Run) error {
 	r, step := s.run, 0
-	for bags, err := range s.training.Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
+	for bags, err := range s.training().Load(r.Batches(), r.instanceSample(r.now.Epoch)) {
 		step++
 		if err := ctx.Err(); err != nil {
 			return r.fit.stopped(r.now.Epoch, err)
@@ -139,7 +145,7 @@ func (s *stepwise) nextBatch(bags *data.Loaded, step int) *Batch {
 	*b = Batch{Instances: bags.Instances, BagOf: bags.BagOf, Bags: len(bags.Bags), Candidates: bags.Candidates,
 		LabelWeights: b.LabelWeights[:0], Masks: b.Masks, Lambda: r.now.Lambda, Epoch: r.ScheduleEpoch(), Epochs: r.Epochs,
 		LR: r.now.LR, Position: r.Position(step), ClassWeights: r.ClassWeights}
-	if r.mean != nil && s.training == s.Loader {
+	if r.mean != nil && s.normalized == nil {
 		if bags.Shared {
 			s.scores = slices.Grow(s.scores[:0], len(b.Instances))[:len(b.Instances)]
 			b.Instances = s.scores
@@ -185,15 +191,19 @@ func (s *stepwise) drawMasks(step int) {
 // Predict implements Executor.
 func (s *stepwise) Predict(ctx context.Context, _ []*Run) error {
 	batches, k := s.run.EvaluatedBatches(), s.run.Data.Classes
+	loader, predict := s.Loader, s.engine.Predict
+	if e, ok := s.engine.(NormalizedPredictor); ok && s.normalized != nil {
+		loader, predict = s.normalized, e.PredictNormalized
+	}
 	i := 0
-	for bags, err := range s.Load(batches, nil) {
+	for bags, err := range loader.Load(batches, nil) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if err != nil {
 			return err
 		}
-		probabilities, attention, err := s.engine.Predict(bags.Instances, bags.BagOf, len(bags.Bags))
+		probabilities, attention, err := predict(bags.Instances, bags.BagOf, len(bags.Bags))
 		if err != nil {
 			return fmt.Errorf("prediction of %s: %w", nameBags(BagNumbers(bags.Bags), s.run.Data.Name), err)
 		}
@@ -229,7 +239,7 @@ func firstSteps(t *Trial, steps, most int) (*State, []*Batch, error) {
 	s := newStepwise(nil, r)
 	s.normalize(most)
 	var list []*Batch
-	for bags, err := range s.training.Load(chunks[:steps], t.instanceSample(1)) {
+	for bags, err := range s.training().Load(chunks[:steps], t.instanceSample(1)) {
 		if err != nil {
 			return nil, nil, err
 		}

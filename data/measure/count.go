@@ -184,8 +184,35 @@ func (t *counts) ranking(class int) []uint64 {
 			keys = append(keys, uint64(sortable(t.p.Row(i)[class]))<<1|uint64(t.p.labels(i)[class]))
 		}
 	}
-	slices.Sort(keys)
+	sortKeys(keys)
 	return keys
+}
+
+// sortKeys sorts keys of 33 bits: digit by digit if there are many, which takes a third of the time of slices.Sort.
+func sortKeys(keys []uint64) {
+	const bits, digits, fewest = 11, 3, 200
+	if len(keys) < fewest {
+		slices.Sort(keys)
+		return
+	}
+	from, to := keys, make([]uint64, len(keys))
+	for digit := range digits {
+		var starts [1<<bits + 1]int32
+		place := func(key uint64) int { return int(key >> (bits * digit) % (1 << bits)) }
+		for _, key := range from {
+			starts[place(key)+1]++
+		}
+		for i := range 1 << bits {
+			starts[i+1] += starts[i]
+		}
+		for _, key := range from {
+			p := &starts[place(key)]
+			to[*p] = key
+			*p++
+		}
+		from, to = to, from
+	}
+	copy(keys, from)
 }
 
 // averagePrecision returns the mean over the bags of a class of the precision among the bags

@@ -35,6 +35,14 @@ func (p *Predictions) Add(probabilities []float32, labels, candidates []uint8) {
 	}
 }
 
+// Grow allocates memory for so many more bags.
+func (p *Predictions) Grow(bags, classes int) {
+	p.Probabilities = slices.Grow(p.Probabilities, bags*classes)
+	p.Known = slices.Grow(p.Known, bags)
+	p.Labels = slices.Grow(p.Labels, bags*classes)
+	p.Candidates = slices.Grow(p.Candidates, bags*classes)
+}
+
 // AddGroup sets the group of the bag that was added last, such as its patient. Either all bags have a
 // group or none; empty: none.
 func (p *Predictions) AddGroup(name string) {

@@ -383,3 +383,18 @@ func TestNaNIsNoPrediction(t *testing.T) {
 		}
 	}
 }
+
+func TestSortKeys(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, n := range []int{0, 1, 199, 200, 1000, 5000} {
+		keys := make([]uint64, n)
+		for i := range keys {
+			keys[i] = random.Uint64() >> (31 + i%3)
+		}
+		want := slices.Sorted(slices.Values(keys))
+		sortKeys(keys)
+		if !slices.Equal(keys, want) {
+			t.Errorf("%d keys are not sorted", n)
+		}
+	}
+}

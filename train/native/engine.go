@@ -32,12 +32,14 @@ type Engine struct {
 
 	scalars []compile.Scalar // of the current step
 	places  [][]float32      // of the scalars in memory
+
+	probabilities, attention []float32 // of the last prediction of several bags
 }
 
 var _ train.Engine = (*Engine)(nil)
 
-// form is one of the graphs of a program.
-type form struct{ predict, oneBag bool }
+// form is one of the graphs of a program: of a step, or of a prediction from raw or normalised instances.
+type form struct{ predict, normalized, oneBag bool }
 
 // size is what a plan is made for.
 type size struct {
@@ -101,7 +103,11 @@ func (e *Engine) graph(f form) (g *graph.Graph, err error) {
 	}
 	switch {
 	case f.predict:
-		if g, err = compile.Predict(e.program); err == nil {
+		predict := compile.Predict
+		if f.normalized {
+			predict = compile.PredictNormalized
+		}
+		if g, err = predict(e.program); err == nil {
 			g, err = graph.SingleBag(g)
 		}
 	case f.oneBag:
@@ -187,13 +193,24 @@ func (e *Engine) bind(p *planned, b *train.Batch) error {
 }
 
 // Predict runs the inference graph on each bag: a prediction does not depend on the other bags, to the last bit.
-func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+func (e *Engine) Predict(instances []float32, bagOf []int, _ int) (probabilities, attention []float32, err error) {
+	return e.predict(form{predict: true}, instances, bagOf)
+}
+
+// PredictNormalized is Predict for instances that are normalised already.
+func (e *Engine) PredictNormalized(instances []float32, bagOf []int, _ int) (probabilities, attention []float32,
+	err error) {
+	return e.predict(form{predict: true, normalized: true}, instances, bagOf)
+}
+
+func (e *Engine) predict(f form, instances []float32, bagOf []int) (probabilities, attention []float32, err error) {
 	width := ndarray.Size(e.program.Signature.Instance)
+	e.probabilities, e.attention = e.probabilities[:0], e.attention[:0]
 	for start, end := 0, 0; start < len(bagOf); start = end {
 		for end < len(bagOf) && bagOf[end] == bagOf[start] {
 			end++
 		}
-		p, err := e.plan(size{form{predict: true}, end - start, 1})
+		p, err := e.plan(size{f, end - start, 1})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -201,9 +218,12 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 			return nil, nil, fmt.Errorf("engine native: %w", err)
 		}
 		p.Run()
-		probabilities, attention = append(probabilities, p.probabilities...), append(attention, p.attention...)
+		if start == 0 && end == len(bagOf) {
+			return p.probabilities, p.attention, nil
+		}
+		e.probabilities, e.attention = append(e.probabilities, p.probabilities...), append(e.attention, p.attention...)
 	}
-	return probabilities, attention, nil
+	return e.probabilities, e.attention, nil
 }
 
 // State returns a copy of the parameters, the statistics and the state of the optimiser.

@@ -107,6 +107,7 @@ func TestPredictionOfABagAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all = slices.Clone(all)
 	width, k := len(b.Instances)/len(b.BagOf), p.Signature.Classes
 	rest := b.Instances
 	for bag, n := range sizes {
@@ -118,6 +119,40 @@ func TestPredictionOfABagAlone(t *testing.T) {
 			t.Errorf("bag %d: %v alone, %v among others", bag+1, alone, all[bag*k:(bag+1)*k])
 		}
 		rest = rest[n*width:]
+	}
+}
+
+// TestPredictNormalized checks that predictions from normalised instances have the bits of those from raw ones.
+func TestPredictNormalized(t *testing.T) {
+	for _, spec := range []string{"demipl", "gated-abmil", "dsmil"} {
+		p := traintest.Shipped(t, spec)
+		state := traintest.Start(p, 1)
+		mean, std := state.Params[compile.ParamMean], state.Params[compile.ParamStd]
+		if mean == nil {
+			t.Fatalf("%s does not normalise", spec)
+		}
+		for i := range mean {
+			mean[i], std[i] = float32(i%5)/3, 0.3+float32(i%7)/5
+		}
+		e := started(t, p)
+		if err := e.SetState(state); err != nil {
+			t.Fatal(err)
+		}
+		b := traintest.Batch(p, 1, 3, 17, 1, 40)
+		normalized := make([]float32, len(b.Instances))
+		train.ZScores(normalized, b.Instances, mean, std)
+		probabilities, attention, err := e.Predict(b.Instances, b.BagOf, b.Bags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		probabilities, attention = slices.Clone(probabilities), slices.Clone(attention)
+		got, scores, err := e.PredictNormalized(normalized, b.BagOf, b.Bags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !sameBits(probabilities, got) || !sameBits(attention, scores) {
+			t.Errorf("%s: other predictions from normalised instances", spec)
+		}
 	}
 }
 
