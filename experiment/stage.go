@@ -187,7 +187,8 @@ func stageFeatures(to string, in *sharedDataset) (*stagedFeatures, error) {
 	return &stagedFeatures{set.Source, hash}, err
 }
 
-// stageLibrary copies the onnxruntime library that computes features of images and measures accuracies, if there is one.
+// stageLibrary copies the onnxruntime library that computes features of images and measures accuracies, if there is
+// one.
 func (d *ShardPlan) stageLibrary(dir string) error {
 	if !onnxruntime.Available() {
 		return nil

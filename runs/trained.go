@@ -203,8 +203,8 @@ func metadata(t *train.Trial, engine string) (export.Metadata, error) {
 		generator = ""
 	}
 	return export.Metadata{
-		Version: CurrentBuild().Miplc, Classes: t.Data.AllClassNames(), Columns: columnsInData(t), SpecSHA256: spec.Identity(),
-		DataSHA256: t.Data.Hash(),
-		Seed:       uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
+		Version: CurrentBuild().Miplc, Classes: t.Data.AllClassNames(), Columns: columnsInData(t),
+		SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
+		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,
 	}, err
 }

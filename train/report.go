@@ -80,8 +80,8 @@ func (r *Report) Evaluate(t *Trial, probabilities map[string][][]float32) Evalua
 	return t.evaluation(found, t.measuresOf(found))
 }
 
-// LastAccuracy returns the mean test accuracy of the last n epochs, given that of the last one. All of these epochs must
-// have a test accuracy, see Trial.LastEpochs.
+// LastAccuracy returns the mean test accuracy of the last n epochs, given that of the last one. All of these epochs
+// must have a test accuracy, see Trial.LastEpochs.
 func (r *Report) LastAccuracy(n int, last float64) float64 {
 	sum, before := last, max(n, 1)-1
 	for _, m := range r.Metrics[max(0, len(r.Metrics)-1-before):max(0, len(r.Metrics)-1)] {

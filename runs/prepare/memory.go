@@ -25,8 +25,8 @@ func CheckMemory(work string, p *compile.Program, values float64, advice string)
 	return memory.Available().Check(work, floatBytes*values, advice)
 }
 
-// CheckStep returns an error if training steps on bags of the mean size of a dataset need more memory than is available.
-// set is nil if the bags are unknown.
+// CheckStep returns an error if training steps on bags of the mean size of a dataset need more memory than is
+// available. set is nil if the bags are unknown.
 func CheckStep(work string, p *compile.Program, set *data.Dataset) error {
 	at := stepOf(p, set)
 	return CheckMemory(work+" "+p.Spec.Name.V, p, peaksPerStep*p.Train.Peak(at.instances, at.bags),
