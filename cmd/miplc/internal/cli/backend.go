@@ -1,5 +1,4 @@
-// Opens models and chooses engines from flags, reads data for models, and installs
-// onnxruntime for commands that need it.
+// Opens models and chooses engines from flags, and installs onnxruntime for commands that need it.
 
 package cli
 
@@ -16,13 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/compile/encoder"
-	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/formats"
-	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/native"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
@@ -35,8 +28,7 @@ import (
 type backendFlags struct {
 	Backend string
 	Library string
-	Device  string           // execution provider of onnxruntime; empty: the CPU
-	Options []runtime.Option // set by the command, in addition to the flags
+	Device  string // execution provider of onnxruntime; empty: the CPU
 }
 
 // Add declares the flags.
@@ -68,89 +60,8 @@ func findModel(path string) (string, error) {
 	return file, nil
 }
 
-// openData reads bags for a model: images, which it cuts if the model was trained on pieces of images, or
-// a dataset. Of the metadata it needs Classes, Columns, Encoder, Generator and Threshold.
-func openData(ctx context.Context, paths []string, o bagfile.Reading, m *contract.Metadata) (*data.Dataset, error) {
-	o = readingFor(m, o)
-	switch images := imagebags.AreImages(paths); {
-	case images && cuts(m):
-		r, err := imagebags.ParseRecipe(m.Generator)
-		if err != nil {
-			return nil, fmt.Errorf("the model was trained on instances of another version of miplc: %w", err)
-		}
-		d, err := r.Open(ctx, paths, o)
-		if err != nil || m.Encoder == nil {
-			return d, err
-		}
-		return encoder.OfPixels(d, m.Encoder)
-	case images && m.Encoder == nil:
-		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (%s)",
-			formats.Readable().List()).
-			WithNote("a model that was trained on a file of miplc data bags takes images, and so does one with data.encoder, " +
-				"unless data.encoder.export is model")
-	case !images && len(paths) > 1:
-		return nil, diag.Errorf(diag.Pos{File: paths[1]}, "only images, folders and archives of images may be several; "+
-			"give one file of bags")
-	}
-	var d *data.Dataset
-	var err error
-	if m.Encoder != nil {
-		d, err = encoder.OpenImages(paths, m.Encoder, o)
-	} else {
-		d, err = bagfile.OpenWith(paths[0], o)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return d, checkGenerator(paths[0], m, imagebags.RecipeOf(d))
-}
-
-// cuts reports whether a model cuts each image into the instances of a bag.
-func cuts(m *contract.Metadata) bool {
-	return m.Generator != "" && m.Generator != imagebags.WholeImages
-}
-
-// checkGenerator reports a dataset whose instances were made in another way than those of the training.
-func checkGenerator(path string, m *contract.Metadata, have string) error {
-	if have == "" || m.Generator == "" || have == m.Generator {
-		return nil
-	}
-	said := func(recipe string) string {
-		if recipe == imagebags.WholeImages {
-			return "whole images"
-		}
-		return fmt.Sprintf("the generator %q", recipe)
-	}
-	d := diag.Errorf(diag.Pos{File: path}, "the instances are %s, the model was trained on %s", said(have),
-		said(m.Generator))
-	if cuts(m) {
-		return d.WithNote("give the images themselves, or their folder: the model cuts them")
-	}
-	return d.WithNote("give a folder with the images of a bag, or a table of such folders")
-}
-
-// readingFor returns the options for reading data for a model: its classes, its columns, so that
-// features are found by name, and the kind of its labels.
-func readingFor(m *contract.Metadata, o bagfile.Reading) bagfile.Reading {
-	o.Columns.ModelClasses = m.Classes
-	if m.Threshold != nil {
-		o.Labels = bagfile.MultiLabels
-	}
-	if columns := m.Columns; columns != nil {
-		o.Columns.ModelFeatures = columns.Features
-		o.Columns.Roles = bagfile.Roles{Bag: columns.Bag, Label: columns.Label, Candidates: columns.Candidates,
-			InstanceLabel: columns.InstanceLabel,
-			Group:         cmp.Or(o.Columns.Roles.Group, columns.Group)}
-		o.NoCandidates = columns.KnownLabels
-		if len(o.Columns.Coordinates) == 0 {
-			o.Columns.Coordinates = columns.Coordinates
-		}
-	}
-	return o
-}
-
-// Open opens a model file, or the model in the folder of a run.
-func (f *backendFlags) Open(path string) (*runtime.Model, error) {
+// Open opens a model file, or the model in the folder of a run. more are options of the command.
+func (f *backendFlags) Open(path string, more ...runtime.Option) (*runtime.Model, error) {
 	device := cmp.Or(f.Device, onnxruntime.CPU)
 	if err := cmp.Or(console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo),
 		console.CheckWord("--device", device, modelDevices...)); err != nil {
@@ -163,7 +74,7 @@ func (f *backendFlags) Open(path string) (*runtime.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := append([]runtime.Option{runtime.WithLibrary(f.Library)}, f.Options...)
+	options := append([]runtime.Option{runtime.WithLibrary(f.Library)}, more...)
 	if f.Backend == contract.BackendONNXGo {
 		options = append(options, runtime.WithBackend(onnxgo.Backend()))
 	}

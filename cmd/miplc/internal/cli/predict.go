@@ -19,11 +19,11 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/formats"
-	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -183,38 +183,11 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 		}
 		defer out.Discard()
 	}
-	o.Backend.Options = append(o.Backend.Options, runtime.WithMaxInstances(math.MaxInt)) // the user's own data
-	model, err := o.Backend.Open(o.Model)
-	if err != nil {
-		return err
-	}
-	defer func() { model.Close() }()
-	info := model.Info()
-	if err := o.Heatmap.checkClass(info); err != nil {
-		return err
-	}
-	set, bags, err := o.openBags(ctx, info)
-	if err != nil {
-		return err
-	}
-	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
-	// large. A prediction of a large bag is faster on all cores.
-	if set.OnDisk() {
-		defer memory.Tighten()()
-		o.Backend.Options = append(o.Backend.Options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0)))
-		other, err := o.Backend.Open(o.Model)
-		if err != nil {
-			return err
-		}
-		model.Close()
-		model = other
-	}
-	r, err := predictBags(ctx, o, model, set, bags)
+	r, set, err := o.predict(ctx)
 	if err != nil {
 		return err
 	}
 	if o.Heatmap.Dir != "" {
-		o.Heatmap.useImages(o.Data, info.Generator)
 		if err := o.Heatmap.write(r, set, o); err != nil {
 			return err
 		}
@@ -231,12 +204,40 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 	return o.Console.Result(r, r.print)
 }
 
+// predict opens the model and the dataset, and predicts.
+func (o *predictOptions) predict(ctx context.Context) (*predictResult, *data.Dataset, error) {
+	own := runtime.WithMaxInstances(math.MaxInt) // the user's own data
+	model, err := o.Backend.Open(o.Model, own)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { model.Close() }()
+	set, bags, err := o.openBags(ctx, model.Info())
+	if err != nil {
+		return nil, nil, err
+	}
+	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
+	// large. A prediction of a large bag is faster on all cores.
+	if set.OnDisk() {
+		defer memory.Tighten()()
+		other, err := o.Backend.Open(o.Model, own, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0)))
+		if err != nil {
+			return nil, nil, err
+		}
+		model.Close()
+		model = other
+	}
+	r, err := predictBags(ctx, o, model, set, bags)
+	return r, set, err
+}
+
 // openBags opens the dataset for a model and returns the bags to predict.
 func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data.Dataset, []int, error) {
+	if err := o.Heatmap.checkClass(info); err != nil {
+		return nil, nil, err
+	}
 	o.Reading.Columns.Roles.Group = o.Group
-	set, err := openData(ctx, o.Data, o.Reading, &contract.Metadata{
-		Classes: info.Classes, Columns: info.Columns, Encoder: info.Encoder, Generator: info.Generator,
-		Threshold: info.Threshold})
+	set, err := prepare.OpenForModel(ctx, &info.Metadata, o.Data, o.Reading)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -252,6 +253,7 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 		}
 		bags = []int{i}
 	}
+	o.Heatmap.useImages(o.Data, info.Generator)
 	return set, bags, o.Heatmap.checkCoords(set, bags, o.name())
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/serve"
 )
@@ -164,10 +165,12 @@ func runServe(ctx context.Context, o *serveOptions) error {
 	if err := o.examples(ctx); err != nil {
 		return err
 	}
-	// Without WithLargeBags, each model would keep the memory of its largest run.
-	o.Options = []runtime.Option{runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory),
-		runtime.WithLargeBags()}
-	server, err := serve.New(o.Models, o.Open, o.Serve)
+	open := func(path string) (*runtime.Model, error) {
+		// Without WithLargeBags, each model would keep the memory of its largest run.
+		return o.Open(path, runtime.WithMaxInstances(o.Serve.MaxInstances), runtime.WithMaxMemory(o.Serve.RunMemory),
+			runtime.WithLargeBags())
+	}
+	server, err := serve.New(o.Models, open, o.Serve)
 	if err != nil {
 		return err
 	}
@@ -254,7 +257,7 @@ func (o *serveOptions) examples(ctx context.Context) error {
 	if _, found, err := contract.Read(modelPath(o.Models)); err == nil {
 		meta = found
 	}
-	set, err := openData(ctx, []string{o.Bags}, bagfile.Reading{Columns: o.Columns}, meta)
+	set, err := prepare.OpenForModel(ctx, meta, []string{o.Bags}, bagfile.Reading{Columns: o.Columns})
 	if err != nil {
 		return err
 	}
