@@ -18,7 +18,7 @@ import (
 // those that are values.
 type function func(e *expression, x *ast.CallExpr, args []*graph.Node) (*graph.Node, error)
 
-// functions has one row per function of the language. Functions of one number are found by the names of their ops. init
+// functions has one row per function of the language. Those that are element-wise ops are found by their names. init
 // fills it, because the rows refer to it.
 var functions map[string]function
 
@@ -34,8 +34,6 @@ func init() {
 		"sum":            sum,
 		"mean":           (*expression).mean,
 		"max":            reduction(graph.OpMax),
-		"maximum":        singleOp(graph.OpMaximum),
-		"minimum":        singleOp(graph.OpMinimum),
 		"concat":         (*expression).concat,
 		"bag_sum":        singleOp(graph.OpSegmentSum),
 		"bag_mean":       bagFunction(func(e *expression, x *graph.Node) *graph.Node { return e.bagMean(x) }),
@@ -61,7 +59,7 @@ func init() {
 	}
 	for _, op := range graph.AllOps() {
 		name := strings.ToLower(op.String())
-		if op.Function() != nil && functions[name] == nil && language.FunctionNamed(name) != nil {
+		if op.Elementwise() && functions[name] == nil && language.FunctionNamed(name) != nil {
 			functions[name] = singleOp(op)
 		}
 	}

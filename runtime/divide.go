@@ -308,9 +308,7 @@ var rowRules = map[string]func(d *divider, n *onnxpb.NodeProto, rank int) bool{
 		return d.axis(n, 0, rank) > 0 &&
 			!slices.ContainsFunc(n.GetInput(), func(name string) bool { return d.kinds[name] != rows })
 	},
-	"Flatten": func(d *divider, n *onnxpb.NodeProto, _ int) bool {
-		return d.axis(n, 1, len(d.shapes[n.GetInput()[0]])) == 1
-	},
+	"Flatten": sameRows,
 	"Gather": func(d *divider, n *onnxpb.NodeProto, _ int) bool {
 		return d.axis(n, 0, len(d.shapes[n.GetInput()[0]])) > 0
 	},
@@ -347,7 +345,7 @@ func (d *divider) softmaxOfRows(n *onnxpb.NodeProto, rank int) bool {
 }
 
 // rowwise reports whether row i of the output depends on row i of the inputs only. The inputs are
-// rows and constants. It reports false for ops that it does not know.
+// rows and constants. It is false for ops of other classes.
 func (d *divider) rowwise(n *onnxpb.NodeProto) bool {
 	in := n.GetInput()
 	if len(n.GetOutput()) != 1 || len(in) == 0 || !d.varies[n.GetOutput()[0]] {

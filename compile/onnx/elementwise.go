@@ -31,12 +31,9 @@ func (e *emitter) constantOfShape(v float32, shape string) string {
 	return e.op("ConstantOfShape", attrs(value), shape)
 }
 
-func unary(op string) lowering {
-	return func(e *emitter, n *graph.Node, in []string) string { return e.op(op, nil, in[0]) }
-}
-
-func binary(op string) lowering {
-	return func(e *emitter, n *graph.Node, in []string) string { return e.op(op, nil, in[0], in[1]) }
+// direct is the lowering to an ONNX op of the same inputs.
+func direct(op string) lowering {
+	return func(e *emitter, _ *graph.Node, in []string) string { return e.op(op, nil, in...) }
 }
 
 func lowerClamp(e *emitter, n *graph.Node, in []string) string {

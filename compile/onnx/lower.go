@@ -25,7 +25,7 @@ type lowerings struct {
 	portable lowering // nil: onnx-go cannot compute the op
 }
 
-// table has one row per op. A function of one number whose ONNX op has the same name needs no line here: its row of
+// table has one row per op. An element-wise op whose ONNX op has the same name needs no line here: its row of
 // onnxpb.Ops has its forms. The table is filled by init because the lowerings refer to it.
 var table map[graph.Op]lowerings
 
@@ -36,20 +36,16 @@ func init() {
 		graph.OpConst: {lowerConst, lowerConst},
 		graph.OpFill:  {lowerFill, portableFill},
 
-		graph.OpErf:      {unary("Erf"), portableErf},
+		graph.OpErf:      {direct("Erf"), portableErf},
 		graph.OpClamp:    {lowerClamp, lowerClamp},
 		graph.OpStopGrad: {same, same},
 
-		graph.OpAdd:            {binary("Add"), portableBinary("Add")},
-		graph.OpSub:            {binary("Sub"), portableBinary("Sub")},
-		graph.OpMul:            {binary("Mul"), portableBinary("Mul")},
-		graph.OpDiv:            {binary("Div"), portableBinary("Div")},
-		graph.OpMaximum:        {binary("Max"), portableBinary("Max")},
-		graph.OpMinimum:        {binary("Min"), portableBinary("Min")},
+		graph.OpMaximum:        {direct("Max"), portableDirect("Max")},
+		graph.OpMinimum:        {direct("Min"), portableDirect("Min")},
 		graph.OpGreater:        {comparison("Greater"), portableGreater},
 		graph.OpGreaterOrEqual: {comparison("GreaterOrEqual"), portableGreaterOrEqual},
 
-		graph.OpMatMul:     {binary("MatMul"), binary("MatMul")},
+		graph.OpMatMul:     {direct("MatMul"), direct("MatMul")},
 		graph.OpTranspose:  {lowerTranspose, portableTranspose},
 		graph.OpReshape:    {lowerReshape, portableReshape},
 		graph.OpExpand:     {lowerExpand, portableExpand},
@@ -80,12 +76,12 @@ func init() {
 	}
 	for _, op := range graph.AllOps() {
 		row := onnxpb.Ops[op.String()]
-		if table[op].full != nil || op.Function() == nil || !row.Written() {
+		if table[op].full != nil || !op.Elementwise() || row.Class != onnxpb.Elementwise || !row.Written() {
 			continue
 		}
-		forms := lowerings{full: unary(op.String())}
+		forms := lowerings{full: direct(op.String())}
 		if row.Use == onnxpb.Portable {
-			forms.portable = forms.full
+			forms.portable = portableDirect(op.String())
 		}
 		table[op] = forms
 	}

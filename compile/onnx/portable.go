@@ -119,8 +119,12 @@ func portableFill(e *emitter, n *graph.Node, in []string) string {
 	return e.reshaped(all, graph.Shape{s[0], graph.Dim(columns)}, s)
 }
 
-func portableBinary(op string) lowering {
+// portableDirect is the lowering of an element-wise op to an ONNX op of the same inputs.
+func portableDirect(op string) lowering {
 	return func(e *emitter, n *graph.Node, in []string) string {
+		if len(in) == 1 {
+			return e.op(op, nil, in[0])
+		}
 		return e.broadcast(op, in[0], in[1], e.shapeOf(n.In[0]), e.shapeOf(n.In[1]))
 	}
 }
@@ -183,12 +187,12 @@ func portableErf(e *emitter, n *graph.Node, in []string) string {
 
 // portableGreater computes Relu(Sign(x - y)).
 func portableGreater(e *emitter, n *graph.Node, in []string) string {
-	return e.op("Relu", nil, e.op("Sign", nil, portableBinary("Sub")(e, n, in)))
+	return e.op("Relu", nil, e.op("Sign", nil, portableDirect("Sub")(e, n, in)))
 }
 
 // portableGreaterOrEqual computes Clip(Sign(x - y) + 1, 0, 1).
 func portableGreaterOrEqual(e *emitter, n *graph.Node, in []string) string {
-	sign := e.op("Sign", nil, portableBinary("Sub")(e, n, in))
+	sign := e.op("Sign", nil, portableDirect("Sub")(e, n, in))
 	return e.op("Clip", nil, e.op("Add", nil, sign, e.scalar(1)), e.scalar(0), e.scalar(1))
 }
 
