@@ -23,7 +23,7 @@ import (
 // The golden file shows every change of results: for each shipped spec, hashes of the initial
 // parameters, of the exported model and of the training step, and the interpreter's loss in three
 // steps. Trained parameters have no hashes, because their last bits depend on the processor.
-// TestStepsOfAllSpecs compares the other engines with the interpreter.
+// TestSteps compares the other engines with the interpreter.
 func TestResultsOfShippedSpecs(t *testing.T) {
 	t.Parallel()
 	var text strings.Builder
