@@ -3,12 +3,11 @@
 package experiment
 
 import (
-	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,157 +20,88 @@ import (
 	"github.com/miplc/miplc/runs/plot"
 )
 
-// measuredLine is a line of bench/published/shares.jsonl, the part of a Result that docs/paper-results.md
-// shows.
-type measuredLine struct {
-	definition.Coord
-	Accuracy float64 `json:"accuracy"`
+// published are those of the splits of a learner on a dataset, in the order of the lines.
+type published struct {
+	splits      []int
+	ours, torch []float64 // of miplc, and of PyTorch on the same bags and split; 0: not measured
 }
 
-// byData groups cells by their dataset.
-func byData(c definition.Coord) string { return c.Data }
+// measurements are the lines of bench/published of an experiment, by cell without split.
+type measurements struct {
+	*definition.Experiment
+	cells map[definition.Coord]*published
+}
 
-// measured reads lines and collects the accuracies of the splits by group and learner. It checks that
-// every line belongs to a cell of the experiment and that no cell has two lines.
-func measured(t *testing.T, e *definition.Experiment, path string,
-	group func(definition.Coord) string) map[[2]string][]float64 {
+// measured reads an experiment of bench/published, or a shipped one, and its lines. It checks that every line belongs
+// to a cell of the experiment and that no cell has two lines.
+func measured(t *testing.T, name string) *measurements {
 	t.Helper()
-	f, err := os.Open(path)
+	base := "../bench/published/" + name
+	if _, err := os.Stat(base + ".yaml"); err == nil {
+		name = base + ".yaml"
+	}
+	e, err := definition.Load(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	found, seen := map[[2]string][]float64{}, map[definition.Coord]bool{}
-	lines := bufio.NewScanner(f)
-	for n := 1; lines.Scan(); n++ {
-		var l measuredLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			t.Fatalf("%s:%d: %v", path, n, err)
+	src, err := os.ReadFile(base + ".jsonl")
+	if err != nil || len(src) == 0 {
+		t.Fatalf("%d bytes, %v", len(src), err)
+	}
+	m := &measurements{e, map[definition.Coord]*published{}}
+	for text := range strings.Lines(string(src)) {
+		var l struct {
+			definition.Coord
+			Accuracy, PyTorch float64
 		}
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%s: %v", base, err)
+		}
+		isCell := e.Learner(l.Learner) != nil && l.Split >= 1 && l.Split <= e.Splits.Count.V &&
+			slices.ContainsFunc(e.Data, func(d definition.DataSet) bool {
+				return d.Name.V == l.Data && slices.Contains(d.R, l.R)
+			})
+		of := m.on(l.Data, l.R, l.Learner)
 		switch {
-		case seen[l.Coord]:
-			t.Errorf("%s:%d: %+v is given twice", path, n, l.Coord)
-		case !slices.ContainsFunc(e.Data, func(d definition.DataSet) bool { return d.Name.V == l.Data }) ||
-			e.Learner(l.Learner) == nil || l.Split < 1 || l.Split > e.Splits.Count.V || !hasR(e, l.Coord):
-			t.Errorf("%s:%d: %+v is not a cell of %s", path, n, l.Coord, e.Name.V)
+		case slices.Contains(of.splits, l.Split):
+			t.Errorf("%s: %+v is given twice", base, l.Coord)
+		case !isCell:
+			t.Errorf("%s: %+v is not a cell of %s", base, l.Coord, e.Name.V)
 		case l.Accuracy <= 0 || l.Accuracy > 1:
-			t.Errorf("%s:%d: accuracy %v", path, n, l.Accuracy)
+			t.Errorf("%s: %+v has accuracy %v", base, l.Coord, l.Accuracy)
 		}
-		seen[l.Coord] = true
-		key := [2]string{group(l.Coord), l.Learner}
-		found[key] = append(found[key], l.Accuracy)
+		of.splits, of.ours, of.torch = append(of.splits, l.Split), append(of.ours, l.Accuracy), append(of.torch, l.PyTorch)
 	}
-	if err := lines.Err(); err != nil || len(found) == 0 {
-		t.Fatalf("%s: %d cells, %v", path, len(found), err)
-	}
-	return found
+	return m
 }
 
-// hasR reports whether the dataset of a cell is generated with a number of false labels.
-func hasR(e *definition.Experiment, c definition.Coord) bool {
-	return slices.ContainsFunc(e.Data, func(d definition.DataSet) bool {
-		return d.Name.V == c.Data &&
-			slices.Contains(d.R, c.R)
-	})
+// on returns the accuracies of a learner, without any if it was not measured.
+func (m *measurements) on(data string, r int, learner string) *published {
+	at := definition.Coord{Data: data, R: r, Learner: learner}
+	if m.cells[at] == nil {
+		m.cells[at] = &published{}
+	}
+	return m.cells[at]
 }
 
-// authorsTables lists the cells of bench/published/authors.yaml that were measured, a row per dataset
-// and r. The first table has the accuracies of PyTorch on the same bags and splits where they were
-// measured. The second has the datasets that are named after their share of positive instances.
-func authorsTables(t *testing.T) (authors, shares string) {
-	t.Helper()
-	e, err := definition.Load("../bench/published/authors.yaml")
-	if err != nil {
-		t.Fatal(err)
+// entry returns the mean of the splits, with the sample deviation if there are all of them, else with their number.
+// number reports whether complete entries have it, too.
+func (a *published) entry(splits int, number bool) string {
+	n := len(a.ours)
+	mean, deviation := stat.MeanStdDev(a.ours, nil)
+	switch {
+	case n == 0:
+		return ""
+	case n == 1 || n < splits:
+		return fmt.Sprintf("%.3f (%d)", mean, n)
+	case number:
+		return fmt.Sprintf("%.3f±%.3f (%d)", mean, deviation, n)
 	}
-	const path = "../bench/published/authors.jsonl"
-	measured(t, e, path, byData)
-	authors = "| dataset | r | miplc, splits 1, 2, ... | mean | PyTorch, same bags and splits | mean | paper, ten " +
-		"splits |\n|---|---:|---|---:|---|---:|---:|\n"
-	shares = "| dataset | r | miplc, split 1 | paper, ten splits |\n|---|---:|---:|---:|\n"
-	var last definition.Coord
-	var ours, torch []float64
-	end := func() {
-		paper := e.Learner("demipl-program").PublishedOn(last.Data, last.R)
-		switch {
-		case len(ours) == 0:
-		case !strings.Contains(last.Data, "%"):
-			authors += fmt.Sprintf("| %s | %d | %s | %s | %s |\n", last.Data, last.R, splitColumns(ours), splitColumns(torch),
-				paper)
-		case len(ours) == 1:
-			shares += fmt.Sprintf("| %s | %d | %.3f | %s |\n", last.Data, last.R, ours[0], paper)
-		default:
-			t.Errorf("%s: %d splits of %s with r = %d, but the table of shares has a column for one", path, len(ours), last.Data,
-				last.R)
-		}
-		ours, torch = nil, nil
-	}
-	for _, l := range peerLines(t, path) {
-		if l.Data != last.Data || l.R != last.R {
-			end()
-		}
-		if last = l.Coord; l.Split != len(ours)+1 {
-			t.Errorf("%s: split %d of %s with r = %d comes after %d splits", path, l.Split, l.Data, l.R, len(ours))
-		}
-		ours = append(ours, l.Accuracy)
-		torch = append(torch, l.PyTorch)
-	}
-	end()
-	return authors, shares
+	return fmt.Sprintf("%.3f±%.3f", mean, deviation)
 }
 
-// peerLine is a line with the accuracy of PyTorch on the same bags and split.
-type peerLine struct {
-	measuredLine
-	PyTorch float64 `json:"pytorch"` // 0: not measured
-}
-
-func peerLines(t *testing.T, path string) (lines []peerLine) {
-	t.Helper()
-	src, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(src)) {
-		var l peerLine
-		if err := json.Unmarshal([]byte(line), &l); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, l)
-	}
-	return lines
-}
-
-// peersTable compares models with PyTorch on SIVAL6-MIPL, on the splits that PyTorch was run on.
-func peersTable(t *testing.T) string {
-	t.Helper()
-	e, err := definition.Load("mipl-methods")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, torch := map[definition.Coord][]float64{}, map[definition.Coord][]float64{}
-	for _, l := range peerLines(t, "../bench/published/mipl-methods.jsonl") {
-		at := l.Coord
-		if at.Split = 0; l.PyTorch > 0 {
-			ours[at], torch[at] = append(ours[at], l.Accuracy), append(torch[at], l.PyTorch)
-		}
-	}
-	text := "| model | r | miplc, by split | mean | PyTorch | mean |\n|---|---:|---|---:|---|---:|\n"
-	for i := range e.Learners {
-		for _, r := range []int{0, 1, 3} {
-			at := definition.Coord{Data: "SIVAL6-MIPL", R: r, Learner: e.Learners[i].Name.V}
-			if len(ours[at]) > 0 {
-				text += fmt.Sprintf("| %s | %d | %s | %s |\n", e.Learners[i].Title, r, splitColumns(ours[at]),
-					splitColumns(torch[at]))
-			}
-		}
-	}
-	return text
-}
-
-// splitColumns returns two columns: the accuracies of the splits, and their mean with the sample
-// standard deviation.
-func splitColumns(list []float64) string {
+// listed returns the accuracies of the splits, and their mean with the sample deviation.
+func listed(list []float64) []string {
 	var known []float64
 	var all []string
 	for _, v := range list {
@@ -179,142 +109,181 @@ func splitColumns(list []float64) string {
 			all = append(all, "–")
 			continue
 		}
-		known = append(known, v)
-		all = append(all, fmt.Sprintf("%.3f", v))
+		known, all = append(known, v), append(all, fmt.Sprintf("%.3f", v))
 	}
 	switch len(known) {
 	case 0:
-		return " |"
+		return []string{"", ""}
 	case 1:
-		return fmt.Sprintf("%s | %.3f", strings.Join(all, ", "), known[0])
+		return []string{strings.Join(all, ", "), fmt.Sprintf("%.3f", known[0])}
 	}
-	return fmt.Sprintf("%s | %.3f±%.3f", strings.Join(all, ", "), meanOf(known), stat.StdDev(known, nil))
+	mean, deviation := stat.MeanStdDev(known, nil)
+	return []string{strings.Join(all, ", "), fmt.Sprintf("%.3f±%.3f", mean, deviation)}
 }
 
-// rcTable compares the learners of bench/published/rc.yaml with the paper.
+// markdown writes a table. Columns are aligned to the right if their heading begins with a colon.
+func markdown(head []string, rows [][]string) string {
+	var b strings.Builder
+	line := func(cells []string) {
+		b.WriteString("|")
+		for _, c := range cells {
+			if b.WriteString(" "); c != "" {
+				b.WriteString(c + " ")
+			}
+			b.WriteString("|")
+		}
+		b.WriteString("\n")
+	}
+	under := "|"
+	names := make([]string, len(head))
+	for i, h := range head {
+		name, right := strings.CutPrefix(h, ":")
+		names[i] = name
+		if under += "---"; right {
+			under += ":"
+		}
+		under += "|"
+	}
+	line(names)
+	b.WriteString(under + "\n")
+	for _, row := range rows {
+		line(row)
+	}
+	return b.String()
+}
+
+// boldBest sets the largest mean of each column in bold, and those equal to it. Only entries with a deviation count.
+func boldBest(rows [][]string) [][]string {
+	mean := func(entry string) string { // means have three decimals, so texts sort like numbers
+		if m, _, complete := strings.Cut(entry, "±"); complete {
+			return m
+		}
+		return ""
+	}
+	for j := range rows[0] {
+		best := mean(slices.MaxFunc(rows, func(a, b []string) int { return cmp.Compare(mean(a[j]), mean(b[j])) })[j])
+		for _, row := range rows {
+			if best != "" && mean(row[j]) == best {
+				row[j] = "**" + row[j] + "**"
+			}
+		}
+	}
+	return rows
+}
+
+// authorsTables lists the cells of authors.yaml, a row per dataset and r. The first table has the accuracies of PyTorch
+// where they were measured. The second has the datasets that are named after their share of positive instances.
+func authorsTables(t *testing.T) (authors, shares string) {
+	t.Helper()
+	m := measured(t, "authors")
+	var own, positive [][]string
+	for _, d := range m.Data {
+		for _, r := range d.R {
+			a := m.on(d.Name.V, r, "demipl-program")
+			paper := m.Learner("demipl-program").PublishedOn(d.Name.V, r)
+			row := []string{d.Name.V, strconv.Itoa(r)}
+			for i, split := range a.splits {
+				if split != i+1 {
+					t.Errorf("split %d of %s with r = %d comes after %d splits", split, d.Name.V, r, i)
+				}
+			}
+			switch {
+			case len(a.ours) == 0:
+			case !strings.Contains(d.Name.V, "%"):
+				own = append(own, append(slices.Concat(row, listed(a.ours), listed(a.torch)), paper))
+			case len(a.ours) == 1:
+				positive = append(positive, append(row, fmt.Sprintf("%.3f", a.ours[0]), paper))
+			default:
+				t.Errorf("%d splits of %s with r = %d, but the table of shares has a column for one", len(a.ours), d.Name.V, r)
+			}
+		}
+	}
+	return markdown([]string{"dataset", ":r", "miplc, splits 1, 2, ...", ":mean", "PyTorch, same bags and splits", ":mean",
+			":paper, ten splits"}, own),
+		markdown([]string{"dataset", ":r", ":miplc, split 1", ":paper, ten splits"}, positive)
+}
+
+// peersTable compares models with PyTorch on SIVAL6-MIPL, on the splits that PyTorch was run on.
+func (m *measurements) peersTable() string {
+	var rows [][]string
+	for i := range m.Learners {
+		for _, r := range []int{0, 1, 3} {
+			var ours, torch []float64
+			for j, v := range m.on("SIVAL6-MIPL", r, m.Learners[i].Name.V).torch {
+				if v > 0 {
+					ours, torch = append(ours, m.on("SIVAL6-MIPL", r, m.Learners[i].Name.V).ours[j]), append(torch, v)
+				}
+			}
+			if len(ours) > 0 {
+				rows = append(rows, slices.Concat([]string{m.Learners[i].Title, strconv.Itoa(r)}, listed(ours), listed(torch)))
+			}
+		}
+	}
+	return markdown([]string{"model", ":r", "miplc, by split", ":mean", "PyTorch", ":mean"}, rows)
+}
+
+// rcTable compares the learners of rc.yaml with the paper.
 func rcTable(t *testing.T) string {
 	t.Helper()
-	e, err := definition.Load("../bench/published/rc.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := measured(t, e, "../bench/published/rc.jsonl", func(c definition.Coord) string {
-		return fmt.Sprintf("%s | %d", c.Data, c.R)
-	})
-	text := "| dataset | r | learner | miplc (splits) | paper, ten splits |\n|---|---:|---|---:|---:|\n"
-	for _, d := range e.Data {
+	m := measured(t, "rc")
+	var rows [][]string
+	for _, d := range m.Data {
 		for _, r := range d.R {
-			for i := range e.Learners {
-				l := &e.Learners[i]
-				at := fmt.Sprintf("%s | %d", d.Name.V, r)
-				cells := found[[2]string{at, l.Name.V}]
-				entry := ""
-				switch len(cells) {
-				case 0:
-					continue
-				case 1:
-					entry = fmt.Sprintf("%.3f (1)", cells[0])
-				default:
-					entry = fmt.Sprintf("%.3f±%.3f (%d)", meanOf(cells), stat.StdDev(cells, nil), len(cells))
+			for i := range m.Learners {
+				l := &m.Learners[i]
+				if entry := m.on(d.Name.V, r, l.Name.V).entry(0, true); entry != "" {
+					rows = append(rows, []string{d.Name.V, strconv.Itoa(r), l.Title, entry, l.PublishedOn(d.Name.V, r)})
 				}
-				text += fmt.Sprintf("| %s | %s | %s | %s |\n", at, l.Title, entry, l.PublishedOn(d.Name.V, r))
 			}
 		}
 	}
-	return text
+	return markdown([]string{"dataset", ":r", "learner", ":miplc (splits)", ":paper, ten splits"}, rows)
 }
 
-// paperTables compares the learners of the shipped experiment paper-benchmark that were measured with
-// the paper, a table for each dataset.
-func paperTables(t *testing.T) map[string]string {
-	t.Helper()
-	e, err := definition.Load("paper-benchmark")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := measured(t, e, "../bench/published/paper-benchmark.jsonl", func(c definition.Coord) string {
-		return fmt.Sprint(c.Data, " ", c.R)
-	})
+// byDataset returns a table for each dataset, with a row for each learner that was measured on it. title returns the
+// first cells of a row; paper adds a column with the published accuracy to each column of an r.
+func (m *measurements) byDataset(prefix string, head []string, splits int, paper bool,
+	title func(*definition.Learner) []string) map[string]string {
 	tables := map[string]string{}
-	for _, d := range e.Data {
-		rows := ""
-		for i := range e.Learners {
-			l := &e.Learners[i]
-			row, any := "", false
-			for _, r := range d.R {
-				cells := found[[2]string{fmt.Sprint(d.Name.V, " ", r), l.Name.V}]
-				any = any || len(cells) > 0
-				row += methodsEntry(cells, 5) + fmt.Sprintf(" %s |", l.PublishedOn(d.Name.V, r))
-			}
-			if any {
-				rows += fmt.Sprintf("| %s |%s\n", strings.TrimSuffix(l.Title+", "+l.Group, ", "), row)
-			}
-		}
-		if rows != "" {
-			tables["paper "+d.Name.V] = "| learner | r = 1 | paper | r = 2 | paper | r = 3 | paper " +
-				"|\n|---|---:|---:|---:|---:|---:|---:|\n" + boldBest(rows)
-		}
-	}
-	return tables
-}
-
-// methodsTables lists the learners of the shipped experiment mipl-methods that were measured, a table
-// for each dataset: mean and sample standard deviation of the accuracies of the splits. If only some
-// splits were measured, the entry is their mean and number.
-func methodsTables(t *testing.T) map[string]string {
-	t.Helper()
-	e, err := definition.Load("mipl-methods")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string {
-		return fmt.Sprint(c.Data, " ", c.R)
-	})
-	tables := map[string]string{}
-	for _, d := range e.Data {
-		header, under := "| learner | spec |", "|---|---|"
+	for _, d := range m.Data {
+		var rows [][]string
+		head := slices.Clone(head)
 		for _, r := range d.R {
-			header += fmt.Sprintf(" r = %d |", r)
-			under += "---:|"
+			if head = append(head, fmt.Sprintf(":r = %d", r)); paper {
+				head = append(head, ":paper")
+			}
 		}
-		rows := ""
-		for i := range e.Learners {
-			row, any := "", false
+		for i := range m.Learners {
+			l := &m.Learners[i]
+			row, any := title(l), false
 			for _, r := range d.R {
-				cells := found[[2]string{fmt.Sprint(d.Name.V, " ", r), e.Learners[i].Name.V}]
-				any = any || len(cells) > 0
-				row += methodsEntry(cells, e.Splits.Count.V)
+				of := m.on(d.Name.V, r, l.Name.V)
+				any = any || len(of.ours) > 0
+				if row = append(row, of.entry(splits, false)); paper {
+					row = append(row, l.PublishedOn(d.Name.V, r))
+				}
 			}
 			if any {
-				rows += fmt.Sprintf("| %s | `%s` |%s\n", e.Learners[i].Title, e.Learners[i].Spec.V, row)
+				rows = append(rows, row)
 			}
 		}
-		if rows != "" {
-			tables["methods "+d.Name.V] = header + "\n" + under + "\n" + boldBest(rows)
+		if rows != nil {
+			tables[prefix+d.Name.V] = markdown(head, boldBest(rows))
 		}
 	}
 	return tables
 }
 
 // methodsFigure draws some rows of the tables of methods.
-func methodsFigure(t *testing.T) string {
-	t.Helper()
-	e, err := definition.Load("mipl-methods")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := measured(t, e, "../bench/published/mipl-methods.jsonl", func(c definition.Coord) string {
-		return fmt.Sprint(c.Data, " ", c.R)
-	})
+func (m *measurements) methodsFigure() string {
 	var panels []plot.CurvePanel
 	for _, data := range []string{"SIVAL6-MIPL", "Birdsong-MIPL"} {
 		panel := plot.CurvePanel{Heading: data}
 		for _, name := range []string{"acmil", "gated-abmil", "demipl-mlp", "elimipl", "demipl", "miplma"} {
 			curve := plot.Curve{Name: name}
 			for _, r := range []int{0, 1, 3} {
-				cells := found[[2]string{fmt.Sprint(data, " ", r), name}]
-				curve.Points = append(curve.Points, plot.Point{X: float64(r), Mean: meanOf(cells), Deviation: stat.StdDev(cells,
-					nil)})
+				mean, deviation := stat.MeanStdDev(m.on(data, r, name).ours, nil)
+				curve.Points = append(curve.Points, plot.Point{X: float64(r), Mean: mean, Deviation: deviation})
 			}
 			panel.Curves = append(panel.Curves, curve)
 		}
@@ -323,134 +292,77 @@ func methodsFigure(t *testing.T) string {
 	return string(plot.Curves("", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1}, panels))
 }
 
-func methodsEntry(cells []float64, splits int) string {
-	switch len(cells) {
-	case 0:
-		return " |"
-	case splits:
-		return fmt.Sprintf(" %.3f±%.3f |", meanOf(cells), stat.StdDev(cells, nil))
+// sharesTable compares learners on datasets with other shares of positive instances with the paper. The last column is
+// the root mean square of the differences from the published accuracies, over the learners that have results on all
+// rows of the dataset.
+func sharesTable(t *testing.T, paper *definition.Experiment) string {
+	t.Helper()
+	m := measured(t, "shares")
+	head := []string{"dataset"}
+	for i := range m.Learners {
+		head = append(head, ":"+m.Learners[i].Title)
 	}
-	return fmt.Sprintf(" %.3f (%d) |", meanOf(cells), len(cells))
-}
-
-// completeEntry matches an entry with the mean and deviation of all splits.
-var completeEntry = regexp.MustCompile(`^(0\.\d+|1\.000)±0\.\d+$`)
-
-// boldBest sets the largest mean of each column of the rows of a table in bold, and those equal to it.
-func boldBest(rows string) string {
-	lines := strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
-	entries, best := make([][]string, len(lines)), map[int]string{}
-	mean := func(entry string) string { m, _, _ := strings.Cut(entry, "±"); return m }
-	for i, line := range lines {
-		entries[i] = strings.Split(line, "|")
-		for j, entry := range entries[i] {
-			if entry = strings.TrimSpace(entry); completeEntry.MatchString(entry) {
-				best[j] = max(best[j], mean(entry)) // means have three decimals, so texts sort like numbers
+	paperMean := func(learner, set string) float64 { // the mean for r = 1
+		mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")
+		v, err := strconv.ParseFloat(mean, 64)
+		if err != nil {
+			t.Fatalf("%s on %s: %v", learner, set, err)
+		}
+		return v
+	}
+	// A dataset is named after the one of the paper that it imitates.
+	setOf := func(d *definition.DataSet) string { return strings.Fields(d.Name.V)[0] }
+	on := func(d *definition.DataSet, learner string) *published { return m.on(d.Name.V, d.R[0], learner) }
+	everywhere := func(set, learner string) bool {
+		return !slices.ContainsFunc(m.Data, func(d definition.DataSet) bool {
+			return setOf(&d) == set && len(on(&d, learner).ours) == 0
+		})
+	}
+	var rows [][]string
+	for i := range m.Data {
+		d := &m.Data[i]
+		set := setOf(d)
+		if i == 0 || setOf(&m.Data[i-1]) != set {
+			row := []string{fmt.Sprintf("**%s, paper**", set)}
+			for j := range m.Learners {
+				row = append(row, fmt.Sprintf("%.3f", paperMean(m.Learners[j].Name.V, set)))
 			}
+			rows = append(rows, append(row, ""))
 		}
-	}
-	for i := range entries {
-		for j, entry := range entries[i] {
-			if entry = strings.TrimSpace(entry); completeEntry.MatchString(entry) && mean(entry) == best[j] {
-				entries[i][j] = " **" + entry + "** "
-			}
-		}
-		lines[i] = strings.Join(entries[i], "|")
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
-func meanOf(list []float64) (mean float64) {
-	for _, v := range list {
-		mean += v / float64(len(list))
-	}
-	return mean
-}
-
-// The tables of docs/results.md and docs/paper-results.md and a figure are generated from the measured
-// lines. The last column of the table of shares is the root mean square of the differences from the
-// published accuracies, over the learners that have results on all rows of the dataset.
-func TestMeasuredShares(t *testing.T) {
-	e, err := definition.Load("../bench/published/shares.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	paper, err := definition.Load("paper-benchmark")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := measured(t, e, "../bench/published/shares.jsonl", byData)
-	var text strings.Builder
-	text.WriteString("| dataset |")
-	for i := range e.Learners {
-		fmt.Fprintf(&text, " %s |", e.Learners[i].Title)
-	}
-	text.WriteString(" rms |\n|---|" + strings.Repeat("---:|", len(e.Learners)+1) + "\n")
-	last := ""
-	for i := range e.Data {
-		name := e.Data[i].Name.V
-		set := setOf(&e.Data[i])
-		if set != last {
-			writePublished(t, &text, e, paper, set)
-		}
-		last = set
-		fmt.Fprintf(&text, "| %s |", name)
-		square, n := 0.0, 0
-		for j := range e.Learners {
-			learner := e.Learners[j].Name.V
-			cells := found[[2]string{name, learner}]
-			if len(cells) == 0 {
-				text.WriteString(" |")
+		row, square, n := []string{d.Name.V}, 0.0, 0
+		for j := range m.Learners {
+			learner := m.Learners[j].Name.V
+			ours := on(d, learner).ours
+			if len(ours) == 0 {
+				row = append(row, "")
 				continue
 			}
-			if everywhere(e, found, set, learner) {
-				d := meanOf(cells) - published(t, paper, learner, set)
-				square, n = square+d*d, n+1
+			if everywhere(set, learner) {
+				square, n = square+math.Pow(stat.Mean(ours, nil)-paperMean(learner, set), 2), n+1
 			}
-			fmt.Fprintf(&text, " %.3f (%d) |", meanOf(cells), len(cells))
+			row = append(row, fmt.Sprintf("%.3f (%d)", stat.Mean(ours, nil), len(ours)))
 		}
 		if n < 2 {
 			t.Errorf("%d learners have results on all rows of %s", n, set)
 		}
-		fmt.Fprintf(&text, " %.3f |\n", math.Sqrt(square/float64(n)))
+		rows = append(rows, append(row, fmt.Sprintf("%.3f", math.Sqrt(square/float64(n)))))
 	}
-	testsupport.CheckLanguageTables(t, "../docs/results.md", methodsTables(t))
-	testsupport.CheckGolden(t, "../docs/images/results.svg", methodsFigure(t))
-	tables := paperTables(t)
-	tables["shares"], tables["rc"] = text.String(), rcTable(t)
+	return markdown(append(head, ":rms"), rows)
+}
+
+// The tables of docs/results.md and docs/paper-results.md and a figure are generated from the measured lines.
+func TestPublishedTables(t *testing.T) {
+	paper, methods := measured(t, "paper-benchmark"), measured(t, "mipl-methods")
+	testsupport.CheckLanguageTables(t, "../docs/results.md", methods.byDataset("methods ", []string{"learner", "spec"},
+		methods.Splits.Count.V, false, func(l *definition.Learner) []string {
+			return []string{l.Title, "`" + l.Spec.V + "`"}
+		}))
+	testsupport.CheckGolden(t, "../docs/images/results.svg", methods.methodsFigure())
+	tables := paper.byDataset("paper ", []string{"learner"}, 5, true, func(l *definition.Learner) []string {
+		return []string{strings.TrimSuffix(l.Title+", "+l.Group, ", ")}
+	})
+	tables["shares"], tables["rc"] = sharesTable(t, paper.Experiment), rcTable(t)
 	tables["authors"], tables["authors shares"] = authorsTables(t)
 	testsupport.CheckLanguageTables(t, "../docs/paper-results.md", tables)
-	testsupport.CheckLanguageTables(t, "../docs/studies.md", map[string]string{"pytorch": peersTable(t)})
-}
-
-// setOf returns the name of the paper's dataset that a dataset of the experiment imitates.
-func setOf(d *definition.DataSet) string { return strings.Fields(d.Name.V)[0] }
-
-// everywhere reports whether a learner has results on all rows of a dataset.
-func everywhere(e *definition.Experiment, found map[[2]string][]float64, set, learner string) bool {
-	for i := range e.Data {
-		if setOf(&e.Data[i]) == set && len(found[[2]string{e.Data[i].Name.V, learner}]) == 0 {
-			return false
-		}
-	}
-	return true
-}
-
-func writePublished(t *testing.T, to *strings.Builder, e, paper *definition.Experiment, set string) {
-	fmt.Fprintf(to, "| **%s, paper** |", set)
-	for j := range e.Learners {
-		fmt.Fprintf(to, " %.3f |", published(t, paper, e.Learners[j].Name.V, set))
-	}
-	to.WriteString(" |\n")
-}
-
-// published returns the published mean of a learner for r = 1.
-func published(t *testing.T, paper *definition.Experiment, learner, set string) float64 {
-	t.Helper()
-	mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")
-	v, err := strconv.ParseFloat(mean, 64)
-	if err != nil {
-		t.Fatalf("%s on %s: %v", learner, set, err)
-	}
-	return v
+	testsupport.CheckLanguageTables(t, "../docs/studies.md", map[string]string{"pytorch": methods.peersTable()})
 }
