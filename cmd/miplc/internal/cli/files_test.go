@@ -165,11 +165,12 @@ func differ(a, b map[string]string) []string {
 	return names
 }
 
-// A command that writes one file rejects paths that it must not replace, and changes nothing.
+// A command that writes one file rejects paths that it must not replace, and changes nothing. All write through package
+// fileio, so that one command meets every obstacle, and the others meet a file and links to what they read.
 func TestFilesThatStay(t *testing.T) {
 	workshop(t)
 	put(t, "old", "old")
-	for _, w := range fileWriters {
+	for i, w := range fileWriters {
 		type obstacle struct {
 			name, want string
 			make       func(path string) error
@@ -181,10 +182,16 @@ func TestFilesThatStay(t *testing.T) {
 			{"folder", "is a folder", func(p string) error { return os.Mkdir(p, 0o755) }, true},
 			{"write-protected", "write-protected", func(p string) error { return os.WriteFile(p, nil, 0o444) }, true},
 		}
+		if i > 0 {
+			cases = cases[:1]
+		}
 		for _, input := range w.inputs {
 			cases = append(cases,
-				obstacle{"link to " + input, "which is read", func(p string) error { return os.Symlink(input, p) }, true},
-				obstacle{"hard link to " + input, "which is read", func(p string) error { return os.Link(input, p) }, true})
+				obstacle{"link to " + input, "which is read", func(p string) error { return os.Symlink(input, p) }, true})
+			if i == 0 {
+				cases = append(cases,
+					obstacle{"hard link to " + input, "which is read", func(p string) error { return os.Link(input, p) }, true})
+			}
 		}
 		for _, c := range cases {
 			if err := c.make(w.out); err != nil {
