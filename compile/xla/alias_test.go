@@ -29,7 +29,7 @@ func TestStateStaysInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := m.Epoch(backend, Layout{Jobs: 2, Steps: 1, Batch: 1, N: 1, Bags: 1, Rows: 1})
+	program, err := m.Epoch(backend, Layout{Trials: 2, Steps: 1, Batch: 1, N: 1, Bags: 1, Rows: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

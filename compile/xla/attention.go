@@ -13,7 +13,7 @@ import (
 // weight, which is 0 unless both belong to the same bag; rows of padding are 0 before anything is multiplied with
 // them.
 
-// attended is the number of elements that attention needs in a job besides its result.
+// attended is the number of elements that attention needs in a trial besides its result.
 func attended(g *graph.Graph, n int) (elements float64) {
 	for _, x := range g.Nodes {
 		switch x.Op {

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// tensor is a value of a program with the sizes of its axes. lead is the number of leading job axes
+// tensor is a value of a program with the sizes of its axes. lead is the number of leading trial axes
 // in dims, 0 or 1; the axes of the graph follow.
 type tensor struct {
 	v    compute.Value
@@ -24,7 +24,7 @@ type tensor struct {
 // inner returns the sizes of the axes of the graph.
 func (t tensor) inner() []int { return t.dims[t.lead:] }
 
-// outer returns the size of the job axis, or nothing.
+// outer returns the size of the trial axis, or nothing.
 func (t tensor) outer() []int { return t.dims[:t.lead] }
 
 // emitter writes operations into a function. Its methods report errors by target.Fail.
@@ -81,7 +81,7 @@ func (e *emitter) reshape(x tensor, inner ...int) tensor {
 	return e.must(x.lead)(e.f.Reshape(x.v, dims...))
 }
 
-// broadcast repeats x to the inner sizes, aligned at the right. outer is the job axis to add or
+// broadcast repeats x to the inner sizes, aligned at the right. outer is the trial axis to add or
 // keep, nil for none.
 func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 	if x.lead > len(outer) {
@@ -128,7 +128,7 @@ func (e *emitter) align(x ...tensor) ([]tensor, int) {
 	return out, lead
 }
 
-// level adds the job axis to all tensors if one of them has it.
+// level adds the trial axis to all tensors if one of them has it.
 func (e *emitter) level(x ...tensor) []tensor {
 	var outer []int
 	for _, t := range x {
@@ -268,7 +268,7 @@ func (e *emitter) dot(x tensor, xAxis int, y tensor, yAxis int) tensor {
 		compute.DotGeneralConfig{}))
 }
 
-// rows gathers rows of x [r, ...] by indices [n], int32, to [n, ...]. Neither has a job axis. An
+// rows gathers rows of x [r, ...] by indices [n], int32, to [n, ...]. Neither has a trial axis. An
 // index out of range selects the nearest row.
 func (e *emitter) rows(x, index tensor) tensor {
 	n, sizes := index.dims[0], slices.Clone(x.dims)

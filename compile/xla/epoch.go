@@ -14,41 +14,41 @@ import (
 )
 
 // Epoch returns the program that runs the training steps of an epoch, or a part of them, for many
-// jobs at once. The dataset is an input: the caller copies it to the device once.
+// trials at once. The dataset is an input: the caller copies it to the device once.
 //
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
-// the state vectors [Jobs, P] (compile.Program.StateVectors), compile.InLR and
-// compile.TermWeightPrefix... [Jobs, 1], StepScalarNames [Steps, Jobs, 1], compile.InClassWeights [Jobs, 1, k] if the
-// program weighs classes, and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state
-// vectors and OutTrace of width EpochWidth: for each job the loss, its terms, and the new label weights
-// [Batch, k] of the bags of the step. A job without a bag in a step keeps its state and records zeros.
+// the state vectors [Trials, P] (compile.Program.StateVectors), compile.InLR and
+// compile.TermWeightPrefix... [Trials, 1], StepScalarNames [Steps, Trials, 1], compile.InClassWeights
+// [Trials, 1, k] if the program weighs classes, and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state
+// vectors and OutTrace of width EpochWidth: for each trial the loss, its terms, and the new label weights
+// [Batch, k] of the bags of the step. A trial without a bag in a step keeps its state and records zeros.
 func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer graph.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)
 	s.data(g.Program)
 	k, size := g.Signature.Classes, g.FlatSize()
-	s.state(InSets, floats(l.Jobs, l.Bags, k))
-	s.state(InOldWeights, floats(l.Jobs, l.Bags, k))
+	s.state(InSets, floats(l.Trials, l.Bags, k))
+	s.state(InOldWeights, floats(l.Trials, l.Bags, k))
 	vectors := g.StateVectors()
 	for _, name := range vectors {
-		s.state(name, floats(l.Jobs, size))
+		s.state(name, floats(l.Trials, size))
 	}
 	s.trace(g.EpochWidth(l))
 	for _, mask := range g.Masks {
-		s.state(InMask+mask.Name, bytes(append([]int{l.Steps, l.Jobs}, mask.Shape.Concrete(l.N, l.Batch)...)...))
+		s.state(InMask+mask.Name, bytes(append([]int{l.Steps, l.Trials}, mask.Shape.Concrete(l.N, l.Batch)...)...))
 	}
 	scalars := []string{compile.InLR}
 	for _, name := range g.Terms {
 		scalars = append(scalars, compile.TermWeightPrefix+name)
 	}
 	for _, name := range scalars {
-		s.state(name, floats(l.Jobs, 1))
+		s.state(name, floats(l.Trials, 1))
 	}
 	for _, name := range g.StepScalarNames() {
-		s.state(name, floats(l.Steps, l.Jobs, 1))
+		s.state(name, floats(l.Steps, l.Trials, 1))
 	}
 	if g.WeighsClasses() {
-		s.state(compile.InClassWeights, floats(l.Jobs, 1, k))
+		s.state(compile.InClassWeights, floats(l.Trials, 1, k))
 	}
 	var shared []string
 	for _, name := range []string{compile.InLambda, compile.InEpoch, compile.InEpochs} {
@@ -72,26 +72,26 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 	shared []string) map[string]tensor {
 	b := e.batch(l, step, in)
 	bound := map[string]tensor{
-		compile.InInstances:    jobs(e.normalized(b.instances, in)),
-		compile.InBagOf:        jobs(b.bagOf),
-		compile.InCandidates:   jobs(e.perBag(l, b, in[InSets])),
-		compile.InLabelWeights: jobs(e.perBag(l, b, in[InOldWeights])),
+		compile.InInstances:    trials(e.normalized(b.instances, in)),
+		compile.InBagOf:        trials(b.bagOf),
+		compile.InCandidates:   trials(e.perBag(l, b, in[InSets])),
+		compile.InLabelWeights: trials(e.perBag(l, b, in[InOldWeights])),
 	}
 	for _, name := range g.StateVectors() {
-		bound[name] = jobs(in[name])
+		bound[name] = trials(in[name])
 	}
 	if g.WeighsClasses() {
-		bound[compile.InClassWeights] = jobs(in[compile.InClassWeights])
+		bound[compile.InClassWeights] = trials(in[compile.InClassWeights])
 	}
 	for _, name := range g.StepScalarNames() {
-		bound[name] = jobs(e.step(in[name], step))
+		bound[name] = trials(e.step(in[name], step))
 	}
 	for _, mask := range g.Masks {
 		kept := e.convert(e.step(in[InMask+mask.Name], step), dtypes.Float32)
-		bound[mask.Name] = jobs(e.mul(kept, e.scalar(1/(1-mask.Drop))))
+		bound[mask.Name] = trials(e.mul(kept, e.scalar(1/(1-mask.Drop))))
 	}
 	for _, name := range scalars {
-		bound[name] = jobs(in[name])
+		bound[name] = trials(in[name])
 	}
 	for _, name := range shared {
 		bound[name] = in[name]
@@ -102,7 +102,7 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 		parts = append(parts, out[compile.TermPrefix+name])
 	}
 	parts = append(parts, out[compile.OutLabelWeights])
-	active := e.reshape(b.active, l.Jobs, 1)
+	active := e.reshape(b.active, l.Trials, 1)
 	changed := map[string]tensor{OutTrace: e.record(in[OutTrace], step, b.active, parts...)}
 	for _, name := range g.StateVectors() {
 		changed[name] = e.where(active, e.plain(out[compile.UpdatedName(name)]), in[name])
@@ -110,25 +110,26 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 	return changed
 }
 
-// Forward returns the program that predicts bags with the parameters of each job. Inputs are those
-// of scan.go for order and dataset, and compile.InParams [Jobs, P]. Its only output is OutTrace of
-// width ForwardWidth: for each job the probabilities [Batch, k] and the attention scores [N] of the
+// Forward returns the program that predicts bags with the parameters of each trial. Inputs are those
+// of scan.go for order and dataset, and compile.InParams [Trials, P]. Its only output is OutTrace of
+// width ForwardWidth: for each trial the probabilities [Batch, k] and the attention scores [N] of the
 // step.
 func (g *Graphs) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer graph.Catch(&err, "compiling the evaluation")
 	s := newScan(backend, "forward", l)
 	s.data(g.Program)
-	s.state(compile.InParams, floats(l.Jobs, g.FlatSize()))
+	s.state(compile.InParams, floats(l.Trials, g.FlatSize()))
 	s.trace(g.ForwardWidth(l))
 	return s.loop(func(e *emitter, step tensor, in map[string]tensor) map[string]tensor {
 		b := e.batch(l, step, in)
 		bound := map[string]tensor{
-			compile.InInstances: jobs(b.instances), compile.InBagOf: jobs(b.bagOf), compile.InParams: jobs(in[compile.InParams]),
+			compile.InInstances: trials(b.instances), compile.InBagOf: trials(b.bagOf),
+			compile.InParams: trials(in[compile.InParams]),
 		}
 		if g.Normalize {
 			for name, from := range map[string]string{compile.ParamMean: InMean, compile.ParamStd: InStd} {
-				dims := append([]int{l.Jobs}, g.PredictGraph.Input(name).Shape.Concrete(l.N, l.Batch)...)
-				bound[name] = jobs(e.reshape(in[from], dims...))
+				dims := append([]int{l.Trials}, g.PredictGraph.Input(name).Shape.Concrete(l.N, l.Batch)...)
+				bound[name] = trials(e.reshape(in[from], dims...))
 			}
 		}
 		out := e.lower(g.PredictGraph, l.capacity(), bound)
@@ -155,19 +156,19 @@ func (g *Graphs) Text() string {
 	return fmt.Sprint(g.StepGraph.Text(), g.PredictGraph.Text(), g.Terms, g.Masks, g.Normalize, g.Signature)
 }
 
-// Bytes estimates the memory that the programs of an epoch and of an evaluation need, for each job
-// and shared by all jobs.
-func (g *Graphs) Bytes(epoch, evaluation Layout) (job, shared float64) {
+// Bytes estimates the memory that the programs of an epoch and of an evaluation need, for each trial
+// and shared by all trials.
+func (g *Graphs) Bytes(epoch, evaluation Layout) (trial, shared float64) {
 	inStep := max(g.StepGraph.Peak(epoch.N, epoch.Batch)+unfolded(g.StepGraph, epoch.N)+attended(g.StepGraph, epoch.N),
 		g.PredictGraph.Peak(evaluation.N, evaluation.Batch)+unfolded(g.PredictGraph, evaluation.N)+attended(g.PredictGraph,
 			evaluation.N))
 	traces := epoch.Steps*g.EpochWidth(epoch) + evaluation.Steps*g.ForwardWidth(evaluation)
 	perBag := 2 * epoch.Bags * g.Signature.Classes // candidates and label weights
-	job = 4*(inStep+float64(traces+perBag)) + float64(epoch.Steps*g.MaskBytes(epoch))
-	return job, 4 * float64(epoch.Rows*ndarray.Size(g.Signature.Instance))
+	trial = 4*(inStep+float64(traces+perBag)) + float64(epoch.Steps*g.MaskBytes(epoch))
+	return trial, 4 * float64(epoch.Rows*ndarray.Size(g.Signature.Instance))
 }
 
-// MaskBytes returns the size of the dropout masks of one job and step.
+// MaskBytes returns the size of the dropout masks of one trial and step.
 func (g *Graphs) MaskBytes(l Layout) (n int) {
 	for _, mask := range g.Masks {
 		n += ndarray.Size(mask.Shape.Concrete(l.N, l.Batch))

@@ -9,15 +9,15 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// The estimated memory of a job is close to what XLA 0.11.2 reports for programs of two and eight
-// jobs (--xla_dump_to), without the dataset.
+// The estimated memory of a trial is close to what XLA 0.11.2 reports for programs of two and eight
+// trials (--xla_dump_to), without the dataset.
 func TestBytes(t *testing.T) {
 	const mib = 1 << 20
 	for _, c := range []struct {
 		spec       string
 		signature  compile.Signature
 		epoch      Layout
-		reported   float64 // MiB per job
+		reported   float64 // MiB per trial
 		evaluation int     // steps
 	}{
 		{"demipl-program", compile.Signature{Instance: []int{1, 28, 28}, Classes: 5}, Layout{Steps: 28, Batch: 1, N: 48,
@@ -39,9 +39,9 @@ func TestBytes(t *testing.T) {
 		}
 		evaluation := c.epoch
 		evaluation.Steps = c.evaluation
-		job, _ := m.Bytes(c.epoch, evaluation)
-		if job < 0.8*c.reported || job > 1.5*c.reported {
-			t.Errorf("%s: %.1f MiB, XLA uses %.1f", c.spec, job/mib, c.reported/mib)
+		trial, _ := m.Bytes(c.epoch, evaluation)
+		if trial < 0.8*c.reported || trial > 1.5*c.reported {
+			t.Errorf("%s: %.1f MiB, XLA uses %.1f", c.spec, trial/mib, c.reported/mib)
 		}
 	}
 }

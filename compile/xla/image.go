@@ -8,7 +8,7 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Convolutions are computed as products with unfolded images: a job axis is then another batch axis
+// Convolutions are computed as products with unfolded images: a trial axis is then another batch axis
 // of the product, while grouped convolutions are slow; one lowering serves both executors; and
 // products have a setting for TF32.
 

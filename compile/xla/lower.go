@@ -6,7 +6,7 @@
 // result: segment ops check bag_of, and inputs of other ops that combine rows (see the op table)
 // are masked first. Rows of padding in a result have arbitrary values.
 //
-// With a job axis, one program computes many runs: each value has a leading axis of size Jobs, and
+// With a trial axis, one program computes many runs: each value has a leading axis of size Trials, and
 // matrix products become batched products.
 package xla
 
@@ -23,9 +23,9 @@ import (
 
 // Capacity gives sizes to the symbols N and B of a graph.
 type Capacity struct {
-	N    int // instances
-	B    int // bags
-	Jobs int // size of the leading job axis; 0: none
+	N      int // instances
+	B      int // bags
+	Trials int // size of the leading trial axis; 0: none
 }
 
 // lowerer lowers one graph.
@@ -107,9 +107,9 @@ func init() {
 
 // lower writes a graph into the function. in has its inputs and parameters by name: float32 in the
 // shapes of the graph at the capacity, bag_of as int32 with negative numbers for padding. It
-// returns the outputs by name; with a job axis, all of them have it.
+// returns the outputs by name; with a trial axis, all of them have it.
 func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[string]tensor {
-	if c.N < 1 || c.B < 1 || c.Jobs < 0 {
+	if c.N < 1 || c.B < 1 || c.Trials < 0 {
 		graph.Fail("a program needs at least one instance and one bag, not %d and %d", c.N, c.B)
 	}
 	l := &lowerer{emitter: *e, capacity: c, valueOf: make([]tensor, len(g.Nodes)), in: in,
@@ -131,8 +131,8 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 	out := make(map[string]tensor, len(g.Outputs))
 	for _, o := range g.Outputs {
 		t := l.valueOf[o.Node.ID]
-		if c.Jobs > 0 && t.lead == 0 {
-			t = l.broadcast(t, t.inner(), []int{c.Jobs})
+		if c.Trials > 0 && t.lead == 0 {
+			t = l.broadcast(t, t.inner(), []int{c.Trials})
 		}
 		out[o.Name] = t
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
-// run evaluates a graph as a program of the given capacity. With a job axis, job i gets the batch
+// run evaluates a graph as a program of the given capacity. With a trial axis, trial i gets the batch
 // envs[i].
 func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[string]*graph.Tensor {
 	t.Helper()
@@ -43,8 +43,8 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 				numbers = append(numbers, int32(x))
 			}
 		}
-		if c.Jobs > 0 {
-			dims = append([]int{c.Jobs}, dims...)
+		if c.Trials > 0 {
+			dims = append([]int{c.Trials}, dims...)
 		}
 		shape := floats(dims...)
 		flat = values
@@ -64,7 +64,7 @@ func run(t testing.TB, g *graph.Graph, c Capacity, envs ...graph.Env) []map[stri
 	return unpack(t, g, c, envs, results)
 }
 
-// unpack splits the results into jobs and removes padding.
+// unpack splits the results into trials and removes padding.
 func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env,
 	results []compute.Buffer) []map[string]*graph.Tensor {
 	all := make([]map[string]*graph.Tensor, len(envs))
@@ -74,7 +74,7 @@ func unpack(t testing.TB, g *graph.Graph, c Capacity, envs []graph.Env,
 	for k, o := range g.Outputs {
 		dims := o.Node.Shape.Concrete(c.N, c.B)
 		size := ndarray.Size(dims)
-		flat := make([]float32, size*max(1, c.Jobs))
+		flat := make([]float32, size*max(1, c.Trials))
 		if err := results[k].ToFlatData(flat); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func capacities(env graph.Env) []Capacity {
 }
 
 // Every op, its corner cases and its gradient agree with the interpreter, at any capacity and with
-// a job axis.
+// a trial axis.
 func TestOps(t *testing.T) {
 	for _, c := range modeltest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestOps(t *testing.T) {
 	}
 }
 
-// check compares a graph with the interpreter at several capacities and as two jobs with different
+// check compares a graph with the interpreter at several capacities and as two trials with different
 // batches.
 func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	t.Helper()
@@ -186,7 +186,7 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	}
 	alone := capacities(env)
 	if brief() {
-		alone = nil // the jobs below are padded too
+		alone = nil // the trials below are padded too
 	}
 	for _, c := range alone {
 		if err := agree(run(t, g, c, env)[0], want, enginetest.Tolerance(1e-5)); err != nil {
@@ -198,10 +198,10 @@ func check(t *testing.T, g *graph.Graph, env graph.Env) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := run(t, g, Capacity{N: env.N + 2, B: env.B + 1, Jobs: 2}, env, other)
+	got := run(t, g, Capacity{N: env.N + 2, B: env.B + 1, Trials: 2}, env, other)
 	for i, w := range []map[string]*graph.Tensor{want, wantOther} {
 		if err := agree(got[i], w, enginetest.Tolerance(1e-5)); err != nil {
-			t.Errorf("job %d: %v", i, err)
+			t.Errorf("trial %d: %v", i, err)
 		}
 	}
 }

@@ -38,16 +38,16 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 			continue
 		}
 		dims := n.Shape.Concrete(c.N, c.B)
-		if c.Jobs > 0 {
-			dims = append([]int{c.Jobs}, dims...)
+		if c.Trials > 0 {
+			dims = append([]int{c.Trials}, dims...)
 		}
 		shape := floats(dims...)
 		if n.Type == graph.Int {
 			shape = ints(dims...)
 		}
 		in[n.Name] = w.input(n.Name, shape)
-		if c.Jobs > 0 {
-			in[n.Name] = jobs(in[n.Name])
+		if c.Trials > 0 {
+			in[n.Name] = trials(in[n.Name])
 		}
 	}
 	out := w.lower(g, c, in)

@@ -13,7 +13,7 @@ import (
 )
 
 // segments has the operands of a segment op: bag_of and a value as matrix [rows, width]. Both have
-// the job axis if either has it.
+// the trial axis if either has it.
 type segments struct {
 	*lowerer
 	node  *graph.Node // bag_of
@@ -72,16 +72,16 @@ func (s *segments) gather(y tensor) tensor {
 	if y.lead == 0 {
 		return s.rows(y, bagOf)
 	}
-	jobs := y.dims[0]
-	first := s.mul(s.iota(0, jobs, 1), s.number(s.capacity.B))
+	trials := y.dims[0]
+	first := s.mul(s.iota(0, trials, 1), s.number(s.capacity.B))
 	at := s.add(s.plain(s.max(bagOf, s.number(0))), first)
-	all := s.rows(s.reshape(s.plain(y), jobs*s.capacity.B, width), s.reshape(at, jobs*n))
-	t := s.reshape(all, jobs, n, width)
+	all := s.rows(s.reshape(s.plain(y), trials*s.capacity.B, width), s.reshape(at, trials*n))
+	t := s.reshape(all, trials, n, width)
 	t.lead = 1
 	return t
 }
 
-// plain makes the job axis an ordinary axis.
+// plain makes the trial axis an ordinary axis.
 func (e *emitter) plain(x tensor) tensor { x.lead = 0; return x }
 
 // top returns the maximum of each bag and column.

@@ -12,11 +12,11 @@ import (
 	"github.com/miplc/miplc/train/xla"
 )
 
-// BenchmarkJobs trains two epochs of 42 bags with evaluation for different numbers of jobs.
-func BenchmarkJobs(b *testing.B) {
+// BenchmarkTrials trains two epochs of 42 bags with evaluation for different numbers of trials.
+func BenchmarkTrials(b *testing.B) {
 	backend := goBackend(b)
 	for _, n := range []int{1, 10, 40} {
-		b.Run(fmt.Sprintf("jobs=%d", n), func(b *testing.B) {
+		b.Run(fmt.Sprintf("trials=%d", n), func(b *testing.B) {
 			o := traintest.Quickstart(b, 60, 2, 1)
 			list := make([]*train.Trial, n)
 			for i := range list {

@@ -61,11 +61,11 @@ func (s *feeder) feed(first int) *feed {
 		f.steps = max(f.steps, len(f.batches[i]))
 	}
 	l := s.layout
-	order := slices.Repeat([]int32{-1}, l.Steps*l.Jobs*l.Batch) // bags, -1 for none
+	order := slices.Repeat([]int32{-1}, l.Steps*l.Trials*l.Batch) // bags, -1 for none
 	for j, steps := range f.batches {
 		for step, bags := range steps {
 			for slot, bag := range bags {
-				order[(step*l.Jobs+j)*l.Batch+slot] = int32(bag)
+				order[(step*l.Trials+j)*l.Batch+slot] = int32(bag)
 			}
 		}
 	}
@@ -83,12 +83,12 @@ func (s *feeder) feed(first int) *feed {
 	return f
 }
 
-// scalars returns input number i of a step that changes from step to step, [Steps, Jobs, 1].
+// scalars returns input number i of a step that changes from step to step, [Steps, Trials, 1].
 func (s *feeder) scalars(f *feed, i int) []float32 {
-	out := make([]float32, s.layout.Steps*s.layout.Jobs)
+	out := make([]float32, s.layout.Steps*s.layout.Trials)
 	for j, r := range s.runs {
 		for step := range f.batches[j] {
-			out[step*s.layout.Jobs+j] = float32(s.graphs.StepScalars(nil, r.Position(f.first+step+1))[i].Value)
+			out[step*s.layout.Trials+j] = float32(s.graphs.StepScalars(nil, r.Position(f.first+step+1))[i].Value)
 		}
 	}
 	return out
@@ -99,11 +99,11 @@ func (s *feeder) scalars(f *feed, i int) []float32 {
 func (s *feeder) mask(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))
-	out := make([]uint8, l.Steps*l.Jobs*width)
+	out := make([]uint8, l.Steps*l.Trials*width)
 	workers.Each(len(s.runs), 0, func(j int) {
 		dropout := train.NewDropout(m, s.runs[j].Seed())
 		for step, bags := range f.batches[j] {
-			at := (step*l.Jobs + j) * width
+			at := (step*l.Trials + j) * width
 			n := ndarray.Size(m.Shape.Concrete(s.runs[j].Data.SizeOf(bags), len(bags)))
 			dropout.DrawBytes(out[at:at+n], s.epoch, f.first+step+1)
 		}

@@ -15,11 +15,11 @@ import (
 
 // plan has the sizes of the programs that trials share.
 type plan struct {
-	graphs      *xla.Graphs
-	train, test xla.Layout
-	padding     float64 // share of padding in the instances of the training steps
-	job, shared float64 // estimated bytes on the device: per trial, and independent of their number
-	budget      memory.Budget
+	graphs       *xla.Graphs
+	train, test  xla.Layout
+	padding      float64 // share of padding in the instances of the training steps
+	each, shared float64 // estimated bytes on the device: per trial, and independent of their number
+	budget       memory.Budget
 }
 
 // feedBytes is the default of Trainer.FeedBytes.
@@ -37,7 +37,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 		return nil, err
 	}
 	p, d, instances := &plan{graphs: graphs, budget: t.Backend.Memory}, trials[0].Data, 0
-	p.train = xla.Layout{Jobs: len(trials), Batch: trials[0].BatchSize(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
+	p.train = xla.Layout{Trials: len(trials), Batch: trials[0].BatchSize(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
 	p.test = p.train
 	for _, trial := range trials {
 		for epoch := range trial.Program.Spec.Train.Epochs.V {
@@ -53,11 +53,11 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	}
 	// Rounded, so that different groups can use the same compiled programs.
 	p.train.N, p.test.N = train.RoundUp(p.train.N, 8), train.RoundUp(p.test.N, 8)
-	p.padding = 1 - float64(instances)/float64(p.train.N*p.train.Steps*p.train.Jobs)
+	p.padding = 1 - float64(instances)/float64(p.train.N*p.train.Steps*p.train.Trials)
 	feed := cmp.Or(t.FeedBytes, feedBytes)
 	p.train.Steps = stepsOfCall(p.train, feed, 4*graphs.EpochWidth(p.train)+graphs.MaskBytes(p.train))
 	p.test.Steps = stepsOfCall(p.test, feed, 4*graphs.ForwardWidth(p.test))
-	p.job, p.shared = graphs.Bytes(p.train, p.test)
+	p.each, p.shared = graphs.Bytes(p.train, p.test)
 	return p, nil
 }
 
@@ -74,22 +74,22 @@ func extend(l *xla.Layout, d *data.Dataset, batches [][]int) (instances int) {
 }
 
 // stepsOfCall returns the maximum number of steps per call. feed is the memory for the feeds of a call, bytes that of
-// a step and job, without the order of the bags.
+// a step and trial, without the order of the bags.
 func stepsOfCall(l xla.Layout, feed, bytes int) int {
-	return min(train.RoundUp(l.Steps, 8), max(1, feed/(l.Jobs*(bytes+4*l.Batch))))
+	return min(train.RoundUp(l.Steps, 8), max(1, feed/(l.Trials*(bytes+4*l.Batch))))
 }
 
 // maxTrials returns the number of trials that fit in one of several equal parts of the memory.
 func (p *plan) maxTrials(parts int) int {
-	return int(min((p.budget.Bytes/float64(parts)-p.shared)/p.job, train.MaxGroup))
+	return int(min((p.budget.Bytes/float64(parts)-p.shared)/p.each, train.MaxGroup))
 }
 
 // subject returns the trials as the subject of a sentence.
 func (p *plan) subject() string {
-	if p.train.Jobs == 1 {
+	if p.train.Trials == 1 {
 		return "a run of " + p.graphs.Spec.Name.V
 	}
-	return fmt.Sprintf("%d runs of %s in one program", p.train.Jobs, p.graphs.Spec.Name.V)
+	return fmt.Sprintf("%d runs of %s in one program", p.train.Trials, p.graphs.Spec.Name.V)
 }
 
 // String describes the programs.
@@ -99,4 +99,4 @@ func (p *plan) String() string {
 }
 
 // bytes estimates the memory of the trials on the device.
-func (p *plan) bytes() float64 { return p.shared + float64(p.train.Jobs)*p.job }
+func (p *plan) bytes() float64 { return p.shared + float64(p.train.Trials)*p.each }

@@ -90,14 +90,14 @@ func TestGroupsFitMemory(t *testing.T) {
 	}
 }
 
-// small is a device with memory for the candidates of a limited number of jobs.
+// small is a device with memory for the candidates of a limited number of trials.
 type small struct {
 	compute.Backend
-	jobs int
+	room int
 }
 
 func (s small) BufferFromFlatData(d compute.DeviceNum, flat any, shape shapes.Shape) (compute.Buffer, error) {
-	if shape.DType == dtypes.Float32 && shape.Rank() == 3 && shape.Dimensions[0] > s.jobs {
+	if shape.DType == dtypes.Float32 && shape.Rank() == 3 && shape.Dimensions[0] > s.room {
 		return nil, errors.New("PJRT error (code=8): RESOURCE_EXHAUSTED: Out of memory allocating 7 bytes.")
 	}
 	return s.Backend.BufferFromFlatData(d, flat, shape)
@@ -107,20 +107,20 @@ func (s small) BufferFromFlatData(d compute.DeviceNum, flat any, shape shapes.Sh
 // large, the error says what to do.
 func TestOutOfMemory(t *testing.T) {
 	for _, c := range []struct {
-		jobs   int
+		room   int
 		trials []int
 		says   string
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
-		b := xla.NewBackend(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.jobs}, Memory: memory.Available()}, pjrt.Go)
+		b := xla.NewBackend(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: memory.Available()}, pjrt.Go)
 		n := &notes{}
 		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4),
 			train.Options{Observer: n}) {
 			if (out.Err == nil) != (c.says == "") || out.Err != nil && !strings.Contains(out.Err.Error(), c.says) {
-				t.Errorf("room for %d trials: %v, want %q", c.jobs, out.Err, c.says)
+				t.Errorf("room for %d trials: %v, want %q", c.room, out.Err, c.says)
 			}
 		}
 		if !slices.Equal(n.trials, c.trials) {
-			t.Errorf("room for %d trials: groups of %v, want %v", c.jobs, n.trials, c.trials)
+			t.Errorf("room for %d trials: groups of %v, want %v", c.room, n.trials, c.trials)
 		}
 		b.Close()
 	}

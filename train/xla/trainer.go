@@ -36,7 +36,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	defer t.device.Unlock()
 	groups := &train.GroupTrainer{
 		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxGroup: t.maxTrials,
-		Open: t.openJobs, Explain: func(err error) error {
+		Open: t.openGroup, Explain: func(err error) error {
 			if !pjrt.OutOfMemory(err) {
 				return err
 			}

@@ -101,8 +101,8 @@ model:
 train: {epochs: 2, batch: 2, lr: 0.01}
 `
 
-// Convolutions support the job axis.
-func TestImageJobsMatchSingleRuns(t *testing.T) {
+// Convolutions support the trial axis.
+func TestTrialsOnImagesMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	o := generate.DefaultPrototypes
 	o.Bags, o.Features = 20, 64
