@@ -41,7 +41,7 @@ func (e *Oracle) Close() error { return nil }
 
 // Step runs the step graph.
 func (e *Oracle) Step(b *Batch) (*StepResult, error) {
-	e.inputs.SetBatch(e.program, b, len(b.BagOf), b.Bags)
+	e.inputs.SetBatch(e.program, b)
 	out, err := graph.Eval(e.step, e.bind(e.step, len(b.BagOf), b.Bags))
 	if err != nil {
 		return nil, fmt.Errorf("oracle: %w", err)
@@ -81,7 +81,7 @@ func (e *Oracle) bind(g *graph.Graph, n, bags int) graph.Env {
 // Predict runs the inference graph on raw instances.
 func (e *Oracle) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	n := len(bagOf)
-	e.inputs.SetInstances(instances, bagOf, n)
+	e.inputs.SetInstances(instances, bagOf)
 	out, err := graph.Eval(e.predict, e.bind(e.predict, n, bags))
 	if err != nil {
 		return nil, nil, fmt.Errorf("oracle: %w", err)

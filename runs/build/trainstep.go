@@ -111,7 +111,7 @@ func (f *trainStep) check(path string) (*StepCheck, error) {
 func (f *trainStep) batch(b *train.Batch) map[string]onnxruntime.Tensor {
 	feed := map[string]onnxruntime.Tensor{}
 	var in train.Inputs
-	in.SetBatch(f.program, b, len(b.BagOf), b.Bags)
+	in.SetBatch(f.program, b)
 	for _, n := range f.step.ByOp(graph.OpInput) {
 		shape := n.Shape.Concrete(len(b.BagOf), b.Bags)
 		if n.Type == graph.Int {

@@ -5,6 +5,7 @@ package crosscheck_test
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/gomlx/compute"
 
@@ -84,10 +85,30 @@ func (e *stepwise) capacity(n, bags int) xla.Capacity {
 	return xla.Capacity{N: train.RoundUp(n, 8), B: max(bags, e.prog.Spec.Train.Batch.V)}
 }
 
+// pad fills the inputs up to a capacity: with copies of the last instance and its masks, because zeros might cause
+// divisions by zero, and with bags of zeros.
+func (e *stepwise) pad(c xla.Capacity, bags int) {
+	n := len(e.inputs.BagOf)
+	e.inputs.BagOf = append(slices.Clone(e.inputs.BagOf), slices.Repeat([]int{-1}, c.N-n)...)
+	rows := map[string]graph.Dim{compile.InInstances: graph.N, compile.InCandidates: graph.B, compile.InLabelWeights: graph.B}
+	for _, m := range e.prog.Masks {
+		rows[m.Name] = m.Shape[0]
+	}
+	for name, dim := range rows {
+		switch values := slices.Clone(e.inputs.Floats[name]); dim {
+		case graph.N:
+			e.inputs.Floats[name] = append(values, slices.Repeat(values[len(values)-len(values)/n:], c.N-n)...)
+		case graph.B:
+			e.inputs.Floats[name] = append(values, make([]float32, len(values)/bags*(c.B-bags))...)
+		}
+	}
+}
+
 // Step implements train.Engine.
 func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 	c := e.capacity(len(b.BagOf), b.Bags)
-	e.inputs.SetBatch(e.prog, b, c.N, c.B)
+	e.inputs.SetBatch(e.prog, b)
+	e.pad(c, b.Bags)
 	out, err := e.run("step", compile.Step, c)
 	if err != nil {
 		return nil, err
@@ -108,7 +129,8 @@ func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 // Predict implements train.Engine.
 func (e *stepwise) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	c := e.capacity(len(bagOf), bags)
-	e.inputs.SetInstances(instances, bagOf, c.N)
+	e.inputs.SetInstances(instances, bagOf)
+	e.pad(c, bags)
 	out, err := e.run("predict", compile.Predict, c)
 	if err != nil {
 		return nil, nil, err

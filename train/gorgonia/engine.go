@@ -80,7 +80,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := e.read(m, len(b.BagOf))
+	r := e.read(m)
 	for i, q := range e.program.Params {
 		if q.Statistic { // the update expects its next value in the place of a gradient
 			copy(e.grads[i], m.Output(compile.StatisticPrefix+q.Name))
@@ -107,32 +107,28 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	return r, nil
 }
 
-// read copies the outputs of a training step; n is the number of instances without padding.
-func (e *Engine) read(m *lowering.Machine[float32], n int) *train.StepResult {
+// read copies the outputs of a training step.
+func (e *Engine) read(m *lowering.Machine[float32]) *train.StepResult {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
 	for _, name := range e.program.Terms {
 		r.Terms[name] = float64(m.Output(compile.TermPrefix + name)[0])
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)
-	r.Attention = append(r.Attention[:0], firstRows(m.Output(compile.OutAttention), n)...)
+	r.Attention = append(r.Attention[:0], m.Output(compile.OutAttention)...)
 	r.LabelWeights = append(r.LabelWeights[:0], m.Output(compile.OutLabelWeights)...)
 	return r
 }
 
-// firstRows removes the padding. A graph without attention has no rows.
-func firstRows(attention []float32, n int) []float32 { return attention[:min(n, len(attention))] }
-
 // Predict runs the inference graph on raw instances of whole bags. The caller owns the slices.
 func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
-	s := e.infer.size(len(bagOf), bags)
-	e.infer.inputs.SetInstances(instances, bagOf, s.instances)
-	m, err := e.infer.run(s)
+	e.infer.inputs.SetInstances(instances, bagOf)
+	m, err := e.infer.run(size{len(bagOf), bags})
 	if err != nil {
 		return nil, nil, err
 	}
 	probabilities = append(probabilities, m.Output(compile.OutProbabilities)...)
-	attention = append(attention, firstRows(m.Output(compile.OutAttention), len(bagOf))...)
+	attention = append(attention, m.Output(compile.OutAttention)...)
 	return probabilities, attention, nil
 }
 
@@ -185,34 +181,27 @@ type size struct{ instances, bags int }
 
 // machines keeps the most recently used machines of one graph.
 type machines struct {
-	program  *compile.Program
-	graph    *graph.Graph
-	options  lowering.Lowering[float32]
-	paddable bool
-	bySize   memory.Cache[size, *lowering.Machine[float32]]
-	inputs   train.Inputs
+	program *compile.Program
+	graph   *graph.Graph
+	options lowering.Lowering[float32]
+	bySize  memory.Cache[size, *lowering.Machine[float32]]
+	inputs  train.Inputs
 }
 
 // kept is the number of machines kept per graph. Their values share memory, so each machine needs
 // only some hundred kilobytes for its graph.
 const kept = 64
 
-// newMachines returns an empty cache. If the graph cannot be padded, machines have the exact sizes
-// of the batches.
+// newMachines returns an empty cache.
 func newMachines(p *compile.Program, g *graph.Graph, o lowering.Lowering[float32]) *machines {
-	padded, err := graph.Paddable(g)
-	if err == nil {
-		g = padded
-	}
-	return &machines{program: p, graph: g, options: o, paddable: err == nil,
+	return &machines{program: p, graph: g, options: o,
 		bySize: memory.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, OnEvict: (*lowering.Machine[float32]).Close}}
 }
 
 // step runs the machine of the batch's size on a batch.
 func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
-	s := m.size(len(b.BagOf), b.Bags)
-	m.inputs.SetBatch(m.program, b, s.instances, s.bags)
-	return m.run(s)
+	m.inputs.SetBatch(m.program, b)
+	return m.run(size{len(b.BagOf), b.Bags})
 }
 
 // run runs the machine of a size, which it builds if necessary.
@@ -226,14 +215,4 @@ func (m *machines) run(s size) (*lowering.Machine[float32], error) {
 	}
 	m.bySize.Put(s, machine, 0)
 	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
-}
-
-// size returns the size of the machine for a batch. It is rounded up to limit the number of
-// machines, except for single small bags, which have few different sizes.
-func (m *machines) size(instances, bags int) size {
-	const exact, parts = 64, 16
-	if m.paddable && (bags > 1 || instances > exact) {
-		instances = train.RoundUp(instances, parts)
-	}
-	return size{instances, bags}
 }

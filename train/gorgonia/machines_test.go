@@ -1,0 +1,61 @@
+// The machines of an engine, and batches that it rejects.
+
+package gorgonia
+
+import (
+	"testing"
+
+	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/train"
+)
+
+// started returns an engine with the untrained state of a program.
+func started(t *testing.T, p *compile.Program) *Engine {
+	t.Helper()
+	e, err := New(p)
+	if err == nil {
+		err = e.SetState(train.UntrainedState(p, 3))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+// The engine keeps only the most recently used machines.
+func TestMachinesAreBounded(t *testing.T) {
+	p := traintest.Shipped(t, "demipl")
+	e := started(t, p)
+	e.infer.bySize.MaxCount = 4
+	for n := 1; n <= 9; n++ {
+		for _, size := range []int{n, 1} { // bags of one instance stay in use
+			if _, _, err := e.Predict(make([]float32, 7*size), make([]int, size), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for n := range 10 {
+		want := n == 1 || n >= 7
+		if _, ok := e.infer.bySize.Take(size{n, 1}); ok != want {
+			t.Errorf("the machine for %d instances is kept: %t, want %t", n, ok, want)
+		}
+	}
+}
+
+func TestBadBatches(t *testing.T) {
+	p := traintest.Shipped(t, "demipl")
+	e := started(t, p)
+	for _, c := range []struct {
+		bagOf []int
+		bags  int
+	}{{[]int{0, 2}, 2}, {[]int{0, 0}, 2}, {[]int{1, 1}, 2}, {[]int{0, 1, 0}, 2}, {[]int{0, -1}, 1}, {nil, 0}, {nil, 1}} {
+		if _, _, err := e.Predict(make([]float32, 6*len(c.bagOf)), c.bagOf, c.bags); err == nil {
+			t.Errorf("bag_of %v of %d bags is accepted", c.bagOf, c.bags)
+		}
+	}
+	if _, _, err := e.Predict(make([]float32, 5), []int{0}, 1); err == nil {
+		t.Error("5 features are accepted where 6 are wanted")
+	}
+}
