@@ -12,11 +12,11 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// group is the executor of one or more runs, each a trial of one program. An epoch is one call of the
+// executor is that of one or more runs, each a trial of one program. An epoch is one call of the
 // program, or a few if its masks need too much memory. The result of a run does not depend on the
 // others, except for rounding. Dataset, statistics, candidates, parameters and the state of the
 // optimiser stay on the device.
-type group struct {
+type executor struct {
 	*plan
 	backend           *Backend
 	runs              []*train.Run
@@ -38,13 +38,13 @@ func (t *Trainer) openGroup(runs []*train.Run, note func(string)) (train.Executo
 	if err != nil {
 		return nil, err
 	}
-	s := &group{backend: t.Backend, plan: p, runs: runs, device: buffers{}}
+	s := &executor{backend: t.Backend, plan: p, runs: runs, device: buffers{}}
 	s.epoch, s.evaluation, err = t.Backend.programs(p, note)
 	return s, err
 }
 
 // SetStates implements train.Executor. It copies all values that stay on the device.
-func (s *group) SetStates(list []*train.State) error {
+func (s *executor) SetStates(list []*train.State) error {
 	d := s.runs[0].Data
 	instances, err := d.All()
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *group) SetStates(list []*train.State) error {
 }
 
 // States implements train.Executor.
-func (s *group) States() ([]*train.State, error) {
+func (s *executor) States() ([]*train.State, error) {
 	flat, n := map[string][]float32{}, s.graphs.FlatSize()
 	for _, port := range s.epoch.Outputs {
 		if b := s.device[port.Name]; b != nil {
@@ -109,7 +109,7 @@ func (s *group) States() ([]*train.State, error) {
 }
 
 // Epoch implements train.Executor.
-func (s *group) Epoch(ctx context.Context, runs []*train.Run) error {
+func (s *executor) Epoch(ctx context.Context, runs []*train.Run) error {
 	from := &feeder{layout: s.train, runs: s.runs, graphs: s.graphs, batches: make([][][]int, len(s.runs))}
 	for _, r := range runs {
 		from.batches[r.Index], from.epoch = r.Batches(), r.Now().Epoch
@@ -122,7 +122,7 @@ func (s *group) Epoch(ctx context.Context, runs []*train.Run) error {
 }
 
 // Predict implements train.Executor.
-func (s *group) Predict(ctx context.Context, runs []*train.Run) error {
+func (s *executor) Predict(ctx context.Context, runs []*train.Run) error {
 	from := &feeder{layout: s.test, batches: make([][][]int, len(s.runs))}
 	for _, r := range runs {
 		from.batches[r.Index] = r.EvaluatedBatches()
@@ -132,7 +132,7 @@ func (s *group) Predict(ctx context.Context, runs []*train.Run) error {
 
 // run runs a program on the batches of all runs, in one or more calls. read gets the trace of each
 // call.
-func (s *group) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any,
+func (s *executor) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any,
 	read func(*feed, []float32)) error {
 	feeds, stop := from.feeds(ctx)
 	defer stop()
@@ -149,7 +149,7 @@ func (s *group) run(ctx context.Context, p *xla.Program, from *feeder, settings 
 
 // settings returns the scalars of an epoch and the label weights before it. All runs in the list
 // have the same epoch and momentum of the label weights.
-func (s *group) settings(runs []*train.Run) map[string]any {
+func (s *executor) settings(runs []*train.Run) map[string]any {
 	values := map[string]any{}
 	rates := make([]float32, len(s.runs))
 	for _, r := range runs {
@@ -175,7 +175,7 @@ func (s *group) settings(runs []*train.Run) map[string]any {
 
 // addSteps passes each run its part of the trace of an epoch: loss, terms and new label weights of
 // each step.
-func (s *group) addSteps(f *feed, trace []float32) {
+func (s *executor) addSteps(f *feed, trace []float32) {
 	width := s.graphs.EpochWidth(s.train)
 	out := train.StepResult{Terms: map[string]float64{}}
 	for i, r := range s.runs {
@@ -194,7 +194,7 @@ func (s *group) addSteps(f *feed, trace []float32) {
 }
 
 // addPredictions passes each run its predictions and attention scores in a trace.
-func (s *group) addPredictions(f *feed, trace []float32) {
+func (s *executor) addPredictions(f *feed, trace []float32) {
 	l, k := s.test, s.graphs.Signature.Classes
 	width := s.graphs.ForwardWidth(l)
 	for i, r := range s.runs {
@@ -211,7 +211,7 @@ func (s *group) addPredictions(f *feed, trace []float32) {
 }
 
 // Close frees the values on the device.
-func (s *group) Close() error {
+func (s *executor) Close() error {
 	s.device.free()
 	return nil
 }

@@ -34,7 +34,7 @@ func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train
 
 // Several trials in one program agree with single trainings on the oracle: with one bag per step,
 // with a smaller last batch, and with few steps per call.
-func TestJobsMatchSingleRuns(t *testing.T) {
+func TestTrialsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
 		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, c.batch))
@@ -102,7 +102,7 @@ train: {epochs: 2, batch: 2, lr: 0.01}
 `
 
 // Convolutions support the trial axis.
-func TestTrialsOnImagesMatchSingleRuns(t *testing.T) {
+func TestImageTrialsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	o := generate.DefaultPrototypes
 	o.Bags, o.Features = 20, 64
@@ -128,7 +128,7 @@ func TestTrialsOnImagesMatchSingleRuns(t *testing.T) {
 
 // A trial whose learning rate is too large fails with the place of the error and does not change
 // the others.
-func TestJobEndsAlone(t *testing.T) {
+func TestTrialEndsAlone(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 3, 1)
 	list := []*train.Trial{traintest.Vary(t, o, "plain", nil), traintest.Vary(t, o, "wild", traintest.Rate(1e30))}
@@ -161,7 +161,7 @@ func (s *stop) Epoch(train.Metrics, train.Progress) {
 
 // Two trainings of a group have the same bits, as has one that is interrupted several times and
 // resumed. Trials with earlier checkpoints, and one that is finished, do not change the others.
-func TestJobsResumeToSameBits(t *testing.T) {
+func TestTrialsResumeToSameBits(t *testing.T) {
 	b := goBackend(t)
 	kept := func(dir string) []*train.Trial {
 		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 4, 4))
@@ -218,7 +218,7 @@ func TestJobsResumeToSameBits(t *testing.T) {
 }
 
 // Errors of one trial do not affect others; the end of the context ends all.
-func TestJobsRefused(t *testing.T) {
+func TestTrialsRefused(t *testing.T) {
 	b := goBackend(t)
 	o := traintest.Quickstart(t, 60, 1, 1)
 	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}},
