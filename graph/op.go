@@ -179,7 +179,16 @@ var ops [numOps]opDef
 
 // The table is filled here because its functions refer to the table.
 func init() {
-	ops = [numOps]opDef{
+	for _, rows := range []map[Op]opDef{elementwiseOps(), otherOps()} {
+		for op, row := range rows {
+			ops[op] = row
+		}
+	}
+}
+
+// elementwiseOps also has the values that are not computed.
+func elementwiseOps() map[Op]opDef {
+	return map[Op]opDef{
 		OpInput: {name: "Input", class: leaf},
 		OpParam: {name: "Param", class: leaf},
 		OpConst: {name: "Const", class: literal, shape: shapeConst, eval: evalConst, ranges: rangesOfConst, flat: true,
@@ -210,7 +219,11 @@ func init() {
 		OpMinimum:        binaryOp("Minimum", math.Min, risingInBoth(math.Min), gradMinimum),
 		OpGreater:        flat(binaryOp("Greater", greater, comparing(greater), nil)),
 		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, comparing(greaterOrEqual), nil)),
+	}
+}
 
+func otherOps() map[Op]opDef {
+	return map[Op]opDef{
 		OpMatMul: arraysOp("MatMul", 2, shapeMatMul, combinesInner, evalMatMul, rangesOfMatMul,
 			gradMatMul).multiplies(productsOfMatMul),
 		OpTranspose: arrayOp("Transpose", shapeTranspose, nil, evalTranspose, rangesOfTranspose,

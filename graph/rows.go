@@ -1,4 +1,4 @@
-// Along which axes ops combine values, what mixes bags, and which steps can be computed bag by bag.
+// Along which axes ops combine values, and what mixes bags.
 
 package graph
 

@@ -32,8 +32,8 @@ func unary[T Float](f unaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-// unaryTable has the loops of the functions without static arguments. Without a loop for the values, they are those of the
-// interpreter.
+// unaryTable has the loops of the functions without static arguments. Without a loop for the values, they are those of
+// the interpreter.
 func unaryTable[T Float]() map[graph.Op]unaryRows[T] {
 	sign := graph.OpSign.Function()
 	rows := map[graph.Op]unaryRows[T]{
