@@ -27,38 +27,34 @@ import (
 // predictFunc predicts the probabilities of the classes of a bag, counted from 0.
 type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
 
-// predictParts predicts the bags of parts of the split one by one with a model file. It returns their probabilities by
-// part and the name of the engine that ran the file, see open.
-func predictParts(ctx context.Context, t *train.Trial, parts []data.Part, content []byte,
-	interpreter predictFunc) (found map[string][][]float32, engine string, err error) {
-	predict, engine, closeModel, err := open(ctx, t, content, interpreter)
+// predictParts predicts the bags of parts of the split one by one with a file of the model. It returns their
+// probabilities by part and the name of the engine that ran the file, see open.
+func (m *trainedModel) predictParts(ctx context.Context, parts []data.Part, content []byte) (
+	found map[string][][]float32, engine string, err error) {
+	predict, engine, closeModel, err := m.open(ctx, content)
 	if err != nil {
 		return nil, "", err
 	}
 	defer closeModel()
 	found = map[string][][]float32{}
 	for _, part := range parts {
-		if found[part.Name], err = predictAll(ctx, t, part.Bags, predict); err != nil {
+		if found[part.Name], err = predictAll(ctx, m.trial, part.Bags, predict); err != nil {
 			return nil, "", err
 		}
 	}
 	return found, engine, nil
 }
 
-// open opens a model file in the first of onnxruntime and onnx-go that is a back end of the file. It
-// skips onnxruntime only if there is no library and the user named none. If no back end is left, open
-// returns interpreter. engine is the name of the back end, or of the interpreter.
-func open(ctx context.Context, t *train.Trial, content []byte, interpreter predictFunc) (predict predictFunc,
-	engine string, closeModel func(), err error) {
+// open opens a file of the model in the first of onnxruntime and onnx-go that is a back end of the file. It
+// skips onnxruntime only if there is no library and the user named none. If no back end is left, the
+// interpreter predicts. engine is the name of the back end, or of the interpreter.
+func (m *trainedModel) open(ctx context.Context, content []byte) (predict predictFunc, engine string,
+	closeModel func(), err error) {
 	if engine, err = selectEngine(content); err != nil || engine == engineInterpreter {
-		return interpreter, engine, func() {}, err
+		return interpreted(m.Program, m.Params), engine, func() {}, err
 	}
-	undo, options := func() {}, []runtime.Option{inBackend(engine), runtime.WithMaxInstances(math.MaxInt)}
-	if t.Data.OnDisk() {
-		undo, options = memory.Tighten(), append(options, runtime.WithLargeBags(),
-			runtime.WithThreads(goruntime.GOMAXPROCS(0)))
-	}
-	model, err := runtime.OpenBytes(content, options...)
+	options, undo := OptionsFor(m.trial.Data)
+	model, err := runtime.OpenBytes(content, append(options, inBackend(engine))...)
 	if err != nil {
 		undo()
 		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
@@ -68,6 +64,16 @@ func open(ctx context.Context, t *train.Trial, content []byte, interpreter predi
 		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
 	}
 	return predict, engine, func() { model.Close(); undo() }, nil
+}
+
+// OptionsFor returns how to open a model that predicts bags of the user, one by one if they stay on disk: a prediction
+// of a large bag is faster on all cores. The caller calls undo after the last prediction.
+func OptionsFor(set *data.Dataset) (options []runtime.Option, undo func()) {
+	options = []runtime.Option{runtime.WithMaxInstances(math.MaxInt)}
+	if !set.OnDisk() {
+		return options, func() {}
+	}
+	return append(options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0))), memory.Tighten()
 }
 
 // selectEngine returns the name of the engine for open.

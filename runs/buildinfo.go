@@ -80,7 +80,7 @@ type Environment struct {
 	MeasuredBy string `json:"measured_by,omitempty"`
 }
 
-// environmentOf describes this process after it trained a trial on an engine. measuredBy is FileEvaluation.By.
+// environmentOf describes this process after it trained a trial on an engine. measuredBy is fileEvaluation.By.
 func environmentOf(t *train.Trial, engine train.EngineInfo, measuredBy string) *Environment {
 	e := &Environment{Source: CurrentBuild().Source, ONNXRuntime: onnxruntime.Loaded(), Cores: runtime.GOMAXPROCS(0),
 		MeasuredBy: measuredBy}

@@ -45,7 +45,7 @@ func TestAccuraciesAreThoseOfTheFile(t *testing.T) {
 	logLoss := report.Measures.Test()[measure.LogLoss]
 	want, confusion := *report.Measures.Accuracy("test"), fmt.Sprint(report.Detail.Confusion)
 	report.Evaluation = train.Evaluation{} // nothing may come from there
-	hold := func(how, by string, found *FileEvaluation, err error) {
+	hold := func(how, by string, found *fileEvaluation, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
@@ -67,23 +67,23 @@ func TestAccuraciesAreThoseOfTheFile(t *testing.T) {
 	}
 	enginetest.Library(t)
 	ctx := context.Background()
-	m, err := NewTrainedModel(ctx, trial, report)
+	m, err := newTrainedModel(ctx, trial, report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, found, err := m.Export(ctx, filepath.Join(t.TempDir(), "model.onnx"))
+	_, found, err := m.export(ctx, filepath.Join(t.TempDir(), "model.onnx"))
 	hold("with a file", contract.BackendORT, found, err)
-	found, err = m.Measure(ctx)
+	found, err = m.measure(ctx)
 	hold("without a file", contract.BackendORT, found, err)
 	for backend, by := range map[string]string{contract.BackendORT: contract.BackendORT,
 		contract.BackendONNXGo: contract.BackendONNXGo, "another": "interpreter"} {
-		content, interpreter := writtenFor(t, m, backend)
-		found, err := m.measureFile(ctx, content, interpreter)
+		content := writtenFor(t, m, backend)
+		found, err := m.measureFile(ctx, content)
 		hold("a file for "+backend, by, found, err)
 		if backend != contract.BackendORT {
 			continue
 		}
-		if found, err := m.measureFile(ctx, damaged(t, content), interpreter); err == nil {
+		if found, err := m.measureFile(ctx, damaged(t, content)); err == nil {
 			t.Errorf("a file that onnxruntime refuses: measured with %s", found.By)
 		}
 	}
@@ -110,9 +110,9 @@ func TestCheckShape(t *testing.T) {
 }
 
 // writtenFor returns the file of a model that names one back end.
-func writtenFor(t *testing.T, m *TrainedModel, backend string) ([]byte, predictFunc) {
+func writtenFor(t *testing.T, m *trainedModel, backend string) []byte {
 	t.Helper()
-	content, interpreter, err := m.singleBagFile()
+	content, err := m.singleBagFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func writtenFor(t *testing.T, m *TrainedModel, backend string) ([]byte, predictF
 		if err := meta.Put(pb); err != nil {
 			t.Fatal(err)
 		}
-	}), interpreter
+	})
 }
 
 // damaged returns a model file with an op that no back end has.

@@ -37,11 +37,11 @@ func NewWriter() *Writer { return &Writer{judge.NewBaselines()} }
 // writeResults writes the checked model, the figures and the summary of a trained run.
 func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
 	engine train.EngineInfo) (*Summary, error) {
-	m, err := NewTrainedModel(ctx, t, report)
+	m, err := newTrainedModel(ctx, t, report)
 	if err != nil {
 		return nil, err
 	}
-	agreement, found, err := m.Export(ctx, ModelPath(t.Dir))
+	agreement, found, err := m.export(ctx, ModelPath(t.Dir))
 	if err != nil {
 		return nil, err
 	}
@@ -65,11 +65,11 @@ func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train
 // export.
 func (w *Writer) Measure(ctx context.Context, t *train.Trial, report *train.Report,
 	engine train.EngineInfo) (*Summary, error) {
-	m, err := NewTrainedModel(ctx, t, report)
+	m, err := newTrainedModel(ctx, t, report)
 	if err != nil {
 		return nil, err
 	}
-	found, err := m.Measure(ctx)
+	found, err := m.measure(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func knownLabels(t *train.Trial) map[string]int {
 }
 
 // summarize returns the summary of a run without its files. found is the evaluation of its model file.
-func (w *Writer) summarize(ctx context.Context, m *TrainedModel, found *FileEvaluation,
+func (w *Writer) summarize(ctx context.Context, m *trainedModel, found *fileEvaluation,
 	engine train.EngineInfo) (*Summary, error) {
 	t, r := m.trial, m.report
 	baseline, findings, err := w.baselines.Judge(ctx, t, r, &found.Evaluation)

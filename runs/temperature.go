@@ -29,7 +29,7 @@ type Temperature struct {
 }
 
 // setTemperature sets the temperature that the spec asks for, if any.
-func (m *TrainedModel) setTemperature(ctx context.Context) error {
+func (m *trainedModel) setTemperature(ctx context.Context) error {
 	if err := checkTemperature(m.trial); err != nil {
 		return err
 	}
@@ -37,13 +37,13 @@ func (m *TrainedModel) setTemperature(ctx context.Context) error {
 	if !asked.Validation && asked.T == 0 {
 		return nil
 	}
-	content, interpreter, err := m.singleBagFile()
+	content, err := m.singleBagFile()
 	if err != nil {
 		return err
 	}
 	parts := []data.Part{{Name: data.ValidationPart, Bags: m.trial.Split.Validation}, {Name: data.TestPart,
 		Bags: m.trial.Split.Test}}
-	found, _, err := predictParts(ctx, m.trial, parts, content, interpreter)
+	found, _, err := m.predictParts(ctx, parts, content)
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// TrainedModel is the model of a trained trial, ready for export.
-type TrainedModel struct {
+// trainedModel is the model of a trained trial, ready for export.
+type trainedModel struct {
 	Program     *compile.Program     // of the exported model, with its temperature
 	Params      map[string][]float32 // row-major, by name
 	Temperature *Temperature         // nil: none
@@ -31,10 +31,10 @@ type TrainedModel struct {
 	metadata    export.Metadata
 }
 
-// NewTrainedModel returns the model of a trained trial. It determines the temperature if the spec
+// newTrainedModel returns the model of a trained trial. It determines the temperature if the spec
 // has export.temperature.
-func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report) (*TrainedModel, error) {
-	m := &TrainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report}
+func newTrainedModel(ctx context.Context, t *train.Trial, report *train.Report) (*trainedModel, error) {
+	m := &trainedModel{Program: report.Program, Params: report.State.Params, trial: t, report: report}
 	var err error
 	if m.metadata, err = metadata(t, report.Engine); err != nil {
 		return nil, err
@@ -42,15 +42,15 @@ func NewTrainedModel(ctx context.Context, t *train.Trial, report *train.Report) 
 	return m, m.setTemperature(ctx)
 }
 
-// FileEvaluation is the evaluation of a model file, which has predicted all bags of the trial.
-type FileEvaluation struct {
+// fileEvaluation is the evaluation of a model file, which has predicted all bags of the trial.
+type fileEvaluation struct {
 	train.Evaluation
 	By string // engine that ran the file: a back end or the interpreter
 }
 
-// Export checks the model, writes it to path and evaluates the file. It also returns the differences between the
+// export checks the model, writes it to path and evaluates the file. It also returns the differences between the
 // engines.
-func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreement, *FileEvaluation, error) {
+func (m *trainedModel) export(ctx context.Context, path string) (*parity.Agreement, *fileEvaluation, error) {
 	draw, err := m.bags()
 	if err != nil {
 		return nil, nil, err
@@ -67,38 +67,37 @@ func (m *TrainedModel) Export(ctx context.Context, path string) (*parity.Agreeme
 		return nil, nil, err
 	}
 	if images != nil { // the features are known
-		found, err := m.Measure(ctx)
+		found, err := m.measure(ctx)
 		return agreement, found, err
 	}
 	content, err := fileio.Read(path)
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := m.measureFile(ctx, content, interpreted(m.Program, m.Params))
+	found, err := m.measureFile(ctx, content)
 	return agreement, found, err
 }
 
-// Measure evaluates the model that would be exported with signature bag. It writes no file.
-func (m *TrainedModel) Measure(ctx context.Context) (*FileEvaluation, error) {
-	content, interpreter, err := m.singleBagFile()
+// measure evaluates the model that would be exported with signature bag. It writes no file.
+func (m *trainedModel) measure(ctx context.Context) (*fileEvaluation, error) {
+	content, err := m.singleBagFile()
 	if err != nil {
 		return nil, err
 	}
-	return m.measureFile(ctx, content, interpreter)
+	return m.measureFile(ctx, content)
 }
 
 // measureFile evaluates a model file.
-func (m *TrainedModel) measureFile(ctx context.Context, content []byte, interpreter predictFunc) (*FileEvaluation,
-	error) {
-	found, engine, err := predictParts(ctx, m.trial, m.trial.Split.Parts(), content, interpreter)
+func (m *trainedModel) measureFile(ctx context.Context, content []byte) (*fileEvaluation, error) {
+	found, engine, err := m.predictParts(ctx, m.trial.Split.Parts(), content)
 	if err != nil {
 		return nil, err
 	}
-	return &FileEvaluation{m.report.Evaluate(m.trial, found), engine}, nil
+	return &fileEvaluation{m.report.Evaluate(m.trial, found), engine}, nil
 }
 
 // bags returns the bags on which the engines are compared.
-func (m *TrainedModel) bags() (parity.Comparison, error) {
+func (m *trainedModel) bags() (parity.Comparison, error) {
 	var draw parity.Comparison
 	if m.report.Fitted == nil {
 		draw = bagsLikeTraining(m.Program, m.report.State)
@@ -122,7 +121,7 @@ func (m *TrainedModel) bags() (parity.Comparison, error) {
 
 // addPredictors adds the engines that predict without the exported file: the interpreter, and
 // gorgonia or the fitted learner itself.
-func (m *TrainedModel) addPredictors(e *predictors) error {
+func (m *trainedModel) addPredictors(e *predictors) error {
 	if m.report.Fitted == nil {
 		return e.addNative(m.Program, m.report.State)
 	}
@@ -135,19 +134,17 @@ func (m *TrainedModel) addPredictors(e *predictors) error {
 	return nil
 }
 
-// singleBagFile returns the content of a model file with signature bag, whatever the spec says, and
-// the prediction of the interpreter.
-func (m *TrainedModel) singleBagFile() ([]byte, predictFunc, error) {
+// singleBagFile returns the content of a model file with signature bag, whatever the spec says.
+func (m *trainedModel) singleBagFile() ([]byte, error) {
 	spec := *m.Program.Spec
 	spec.Export.Signature.V = export.SignatureBag
 	p := *m.Program
 	p.Spec = &spec
 	model, err := export.Model(&p, m.Params, m.metadata)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	content, err := onnxpb.Marshal(model)
-	return content, interpreted(&p, m.Params), err
+	return onnxpb.Marshal(model)
 }
 
 // SplitSummary describes the split of a dataset, without its bags.

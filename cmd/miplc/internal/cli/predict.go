@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	goruntime "runtime"
 	"slices"
 	"strings"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
@@ -206,8 +204,7 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 
 // predict opens the model and the dataset, and predicts.
 func (o *predictOptions) predict(ctx context.Context) (*predictResult, *data.Dataset, error) {
-	own := runtime.WithMaxInstances(math.MaxInt) // the user's own data
-	model, err := o.Backend.Open(o.Model, own)
+	model, err := o.Backend.Open(o.Model, runtime.WithMaxInstances(math.MaxInt))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,11 +213,11 @@ func (o *predictOptions) predict(ctx context.Context) (*predictResult, *data.Dat
 	if err != nil {
 		return nil, nil, err
 	}
-	// Only the metadata of the open model say how to read the data, and only the data say whether bags are
-	// large. A prediction of a large bag is faster on all cores.
+	// Only the metadata of the open model say how to read the data, and only the data say whether bags are large.
 	if set.OnDisk() {
-		defer memory.Tighten()()
-		other, err := o.Backend.Open(o.Model, own, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0)))
+		options, undo := runs.OptionsFor(set)
+		defer undo()
+		other, err := o.Backend.Open(o.Model, options...)
 		if err != nil {
 			return nil, nil, err
 		}
