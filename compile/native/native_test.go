@@ -106,6 +106,23 @@ func sameBits(a, b map[string][]float32) error {
 	return nil
 }
 
+// Functions of one number without a kernel have the values of their Go functions.
+func TestFunctionsWithoutKernel(t *testing.T) {
+	kernels := maps.Clone(lowerings)
+	defer func() { lowerings = kernels }()
+	lowerings = maps.Clone(kernels)
+	for _, op := range graph.AllOps() {
+		if f := op.Function(); f != nil {
+			lowerings[op] = called(f)
+		}
+	}
+	for _, c := range modeltest.Cases() {
+		if c.Op.Function() != nil && planned(&c) {
+			t.Run(c.Name, func(t *testing.T) { compare(t, c.Graph, c.Env, 1e-6) })
+		}
+	}
+}
+
 func TestSharedCases(t *testing.T) {
 	for _, c := range modeltest.Cases() {
 		if !planned(&c) {
