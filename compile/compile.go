@@ -78,7 +78,7 @@ func Compile(spec *language.Spec, sig Signature) (*Program, error) {
 	}
 	p.Params, p.Masks = train.params, train.masks
 	p.Train, p.Infer = train.graph, infer.graph
-	if err := p.judge(train, infer); err != nil {
+	if err := p.lint(train, infer); err != nil {
 		return nil, err
 	}
 	if spec.Weights.Order.V == "after_step" {
@@ -182,7 +182,7 @@ func (l *lowerer) finish() error {
 
 // splitWeights moves the new label weights from a training graph to a separate graph.
 func splitWeights(g *graph.Graph) (train, weightUpdate *graph.Graph, err error) {
-	train, weightUpdate = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "renew", Nodes: g.Nodes}
+	train, weightUpdate = &graph.Graph{Name: g.Name, Nodes: g.Nodes}, &graph.Graph{Name: "weight_update", Nodes: g.Nodes}
 	for _, o := range g.Outputs {
 		part := train
 		if o.Name == OutLabelWeights {

@@ -48,11 +48,11 @@ func (e *expression) bagNorm(x *ast.CallExpr, args []*graph.Node) (*graph.Node, 
 }
 
 // normalized divides centred values by their standard deviation and applies gain and bias.
-func (e *expression) normalized(x *ast.CallExpr, args []*graph.Node, centred *graph.Node,
+func (e *expression) normalized(x *ast.CallExpr, args []*graph.Node, centered *graph.Node,
 	mean func(*graph.Node) *graph.Node) (*graph.Node, error) {
 	b := e.b
-	deviation := b.Sqrt(b.Add(mean(b.Mul(centred, centred)), b.Scalar(normEpsilon)))
-	return e.scaled(x, b.Div(centred, deviation), args)
+	deviation := b.Sqrt(b.Add(mean(b.Mul(centered, centered)), b.Scalar(normEpsilon)))
+	return e.scaled(x, b.Div(centered, deviation), args)
 }
 
 // scaled applies the gain and bias of a normalisation.

@@ -128,7 +128,7 @@ func (l *lowerer) equation(eq *language.Equation) *graph.Node {
 	switch {
 	case err == nil:
 		return n
-	case errors.Is(err, errPoisoned):
+	case errors.Is(err, errReported):
 		return nil
 	}
 	l.errs.AddError(eq.Text.Pos, err)
@@ -147,8 +147,8 @@ func (l *lowerer) at(eq *language.Equation, start, end int, text string) diag.Di
 	return d
 }
 
-// errPoisoned is the error for the use of a name whose definition has a reported error.
-var errPoisoned = errors.New("uses a definition with an error")
+// errReported is the error for the use of a name whose definition has a reported error.
+var errReported = errors.New("uses a definition with an error")
 
 // expression lowers the syntax tree of one equation.
 type expression struct {
@@ -229,7 +229,7 @@ func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
 		}
 	}
 	e.unknown[x.Name] = true
-	return nil, errPoisoned
+	return nil, errReported
 }
 
 func (e *expression) unary(x *ast.UnaryExpr) (*graph.Node, error) {
@@ -280,10 +280,10 @@ func (e *expression) comparison(x *ast.BinaryExpr, l, r *graph.Node) (*graph.Nod
 // firstReported joins errors without those that were already reported.
 func firstReported(errs ...error) error {
 	var list diag.List
-	poisoned := false
+	reported := false
 	for _, err := range errs {
-		if errors.Is(err, errPoisoned) {
-			poisoned = true
+		if errors.Is(err, errReported) {
+			reported = true
 		} else if err != nil {
 			list.AddError(diag.Pos{}, err)
 		}
@@ -291,8 +291,8 @@ func firstReported(errs ...error) error {
 	if len(list) > 0 {
 		return list
 	}
-	if poisoned {
-		return errPoisoned
+	if reported {
+		return errReported
 	}
 	return nil
 }

@@ -255,7 +255,7 @@ func (e *expression) inline(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 	f := e.functions[name]
 	e.inlined++
 	if f == nil || f.Value == nil || e.failedFunctions[name] || e.oversize(e.place(x)) {
-		return nil, errPoisoned
+		return nil, errReported
 	}
 	inner := &expression{lowerer: e.lowerer, locals: map[string]*graph.Node{}, path: fmt.Sprintf("%s%p ", e.path, x)}
 	for i, a := range f.Args {
@@ -280,14 +280,14 @@ func (e *expression) inline(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 // body lowers one equation of a function.
 func (e *expression) body() (*graph.Node, error) {
 	if e.eq.Expr == nil {
-		return nil, errPoisoned
+		return nil, errReported
 	}
 	return e.node(e.eq.Expr)
 }
 
 // failedCall adds the position of a call to the errors of a function.
 func (e *expression) failedCall(x *ast.CallExpr, err error) error {
-	if errors.Is(err, errPoisoned) {
+	if errors.Is(err, errReported) {
 		return err
 	}
 	name := x.Fun.(*ast.Ident).Name

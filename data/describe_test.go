@@ -67,8 +67,8 @@ func TestDrawBag(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	grey, colour := *images, *images
-	grey.Shape, colour.Shape = []int{1, 3, 4}, []int{3, 2, 2}
+	gray, color := *images, *images
+	gray.Shape, color.Shape = []int{1, 3, 4}, []int{3, 2, 2}
 	for _, c := range []struct {
 		name             string
 		d                *data.Dataset
@@ -79,8 +79,8 @@ func TestDrawBag(t *testing.T) {
 		{"features", features, 0, 1, 1, "bag 1: 2 instances"},
 		{"features, none positive", features, 1, 1, 1, "jay, <tspan font-weight=\"bold\">crow</tspan>"},
 		{"names", features, 0, 1, 1, "&lt;wren&amp;&gt;"},
-		{"grey", &grey, 3, 12, 6, "bag 4: 12 instances"},
-		{"colour", &colour, 0, 12, 6, "bag 1: 12 instances"},
+		{"grey", &gray, 3, 12, 6, "bag 4: 12 instances"},
+		{"colour", &color, 0, 12, 6, "bag 1: 12 instances"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer

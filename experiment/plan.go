@@ -94,7 +94,7 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 		}
 	}
 	if errs.Err() == nil {
-		checkTwins(e, loaded, &errs)
+		checkDuplicates(e, loaded, &errs)
 	}
 	return loaded, errs.Err()
 }
@@ -122,10 +122,10 @@ func checkValidation(e *definition.Experiment, l *definition.Learner, s definiti
 	}
 }
 
-// checkTwins reports learners and variants that have equal settings on every dataset on which both
+// checkDuplicates reports learners and variants that have equal settings on every dataset on which both
 // run: they would have the same results under two names. A learner may equal a variant of another
 // learner, because figures show them separately.
-func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, errs *diag.List) {
+func checkDuplicates(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, errs *diag.List) {
 	first := map[string]definition.Coord{} // learner and variant, by everything that determines the results
 	for i := range e.Learners {
 		l := &e.Learners[i]
@@ -145,9 +145,9 @@ func checkTwins(e *definition.Experiment, loaded map[definition.Coord][]gridPoin
 					}
 				}
 			}
-			had, twin := first[id]
+			had, found := first[id]
 			switch {
-			case !twin:
+			case !found:
 				first[id] = l.On("", 0, v)
 			case l.Vary != nil:
 				errs.Add(e.ShowAt(v.Pos, "learner %q: %s and %s are equal settings", l.Name.V, had.Variant, v))
@@ -306,7 +306,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			return nil, splitError(e, d, in, err)
 		}
 		if !anyKnown(set, drawn.Test) {
-			return nil, unlabelled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy",
+			return nil, unlabeled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy",
 				i+1))
 		}
 		hash := drawn.Hash()
@@ -343,7 +343,7 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 			return &prepare.SpecError{Err: wrong}
 		case m.Name == train.MeasureLoss:
 		case m.NeedsLabels() && !anyKnown(set, inner.Test):
-			return unlabelled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
+			return unlabeled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
 				"choose: {measure: %s} needs none", i+1, measure.InsideCandidates))
 		case train.DefinedMeasures(set, inner.Test).Get(m.Name) == nil:
 			return &prepare.SpecError{Err: wrong}
@@ -352,8 +352,8 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 	return nil
 }
 
-// unlabelled returns an error of a dataset that lacks true labels.
-func unlabelled(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, text string) error {
+// unlabeled returns an error of a dataset that lacks true labels.
+func unlabeled(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, text string) error {
 	return dataErrorAt(e, d.Name, in.facts, diag.Diagnostic{Text: text,
 		Notes: []string{"add true labels to the dataset; if each bag has one certain candidate, set labels: known"}})
 }

@@ -242,7 +242,7 @@ func TestCellIsAnOrdinaryRun(t *testing.T) {
 	trainers := engines.NewTrainers(engines.Place{})
 	defer trainers.Close()
 	trials[0].Snapshots = []int{1}
-	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
+	report, err := train.TrainOne(context.Background(), trainers, trials[0], train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func Analyze(g *Graph, leaf func(n *Node) Interval) *Facts {
 			f.ranges[n.ID] = fit(ops[n.Op].ranges(n, in), rangeCount(n.Shape))
 		}
 		for i, r := range f.ranges[n.ID] {
-			f.ranges[n.ID][i] = r.sane()
+			f.ranges[n.ID][i] = r.orAnything()
 		}
 		f.even[n.ID] = f.isEven(n)
 	}

@@ -149,8 +149,8 @@ func (b *Builder) Label(label string) *Builder { b.label = label; return b }
 // like sets position and label of the nodes that follow to those of n.
 func (b *Builder) like(n *Node) *Builder { return b.At(n.Pos).Label(n.Name) }
 
-// labelled returns the default name of a new node: label and op, or "" without a label.
-func (b *Builder) labelled(op Op) string {
+// labeled returns the default name of a new node: label and op, or "" without a label.
+func (b *Builder) labeled(op Op) string {
 	if b.label == "" {
 		return ""
 	}
@@ -160,7 +160,7 @@ func (b *Builder) labelled(op Op) string {
 // Name names n, the result of the nodes with the current label. A node that already has a name of
 // its own keeps it.
 func (b *Builder) Name(n *Node, name string) {
-	if n.Name == b.labelled(n.Op) && !n.Op.IsLeaf() {
+	if n.Name == b.labeled(n.Op) && !n.Op.IsLeaf() {
 		n.Name = name
 	}
 }
@@ -196,7 +196,7 @@ func (b *Builder) Output(name string, n *Node) {
 // against the op table. Unlike the short methods it returns the error and leaves the
 // builder usable, so that the caller can report the error at the right position.
 func (b *Builder) Apply(op Op, attrs Attrs, in ...*Node) (*Node, error) {
-	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Name: b.labelled(op), Pos: b.pos}
+	n := &Node{ID: len(b.g.Nodes), Op: op, In: in, Attrs: attrs, Name: b.labeled(op), Pos: b.pos}
 	if op.IsLeaf() {
 		return nil, fmt.Errorf("%v needs a name and a shape, use the builder's method of that name", op)
 	}

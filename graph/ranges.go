@@ -337,8 +337,8 @@ func (r Interval) abs() Interval {
 	return Interval{0, math.Max(-r.Lo, r.Hi)}
 }
 
-// sane replaces a range without a meaning, such as the difference of infinities.
-func (r Interval) sane() Interval {
+// orAnything returns Anything for a range without a meaning, such as the difference of infinities, else r.
+func (r Interval) orAnything() Interval {
 	if math.IsNaN(r.Lo) || math.IsNaN(r.Hi) || r.Lo > r.Hi {
 		return Anything
 	}

@@ -73,7 +73,7 @@ func OptionsFor(set *data.Dataset) (options []runtime.Option, undo func()) {
 	if !set.OnDisk() {
 		return options, func() {}
 	}
-	return append(options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0))), memory.Tighten()
+	return append(options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0))), memory.LimitHeapGrowth()
 }
 
 // selectEngine returns the name of the engine for open.

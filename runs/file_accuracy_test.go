@@ -38,7 +38,7 @@ func TestAccuraciesAreThoseOfTheFile(t *testing.T) {
 	trial := trials[0]
 	trainers := engines.NewTrainers(engines.Place{Engine: engines.Gorgonia})
 	defer trainers.Close()
-	report, err := train.One(context.Background(), trainers, trial, train.Options{})
+	report, err := train.TrainOne(context.Background(), trainers, trial, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

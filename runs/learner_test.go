@@ -99,7 +99,7 @@ func checkFinished(t *testing.T, spec *language.Spec, o Task, s *Summary) {
 	}
 	trainers := engines.NewTrainers(o.Place)
 	defer trainers.Close()
-	report, err := train.One(context.Background(), trainers, trials[0], train.Options{})
+	report, err := train.TrainOne(context.Background(), trainers, trials[0], train.Options{})
 	if err != nil || *report.Measures.Accuracy("test") != *s.TestAccuracy || len(report.Trajectories) != 6 ||
 		len(report.Trajectories[0].Weights) != 4 {
 		t.Errorf("fitted without a folder: %+v, %v", report, err)

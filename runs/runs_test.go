@@ -115,7 +115,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 	enginetest.Library(t)
 	trainers := engines.NewTrainers(engines.Place{})
 	defer trainers.Close()
-	alone, err := train.One(context.Background(), trainers, trial, train.Options{})
+	alone, err := train.TrainOne(context.Background(), trainers, trial, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

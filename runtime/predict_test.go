@@ -87,7 +87,7 @@ func TestOverflowIsAnError(t *testing.T) {
 	}
 }
 
-func TestContextIsHonoured(t *testing.T) {
+func TestContextIsHonored(t *testing.T) {
 	m := open(t, "demipl-3x4.onnx")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

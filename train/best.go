@@ -68,7 +68,7 @@ func (t *Trial) CheckMeasures() error {
 	if len(t.Program.Spec.WatchedMeasures()) == 0 {
 		return nil
 	}
-	labelled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueMask(bag) != nil })
+	labeled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueMask(bag) != nil })
 	defined, spec := DefinedMeasures(t.Data, t.Split.Validation), t.Program.Spec
 	for _, w := range spec.WatchedMeasures() {
 		m := measure.Find(w.Measure.V)
@@ -78,7 +78,7 @@ func (t *Trial) CheckMeasures() error {
 				t.Split.Source).
 				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
 		case m == nil || defined.Get(m.Name) != nil:
-		case !labelled:
+		case !labeled:
 			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key,
 				w.Measure.V, t.Data.Name).
 				WithNote("%s needs no true labels", MeasureLoss))

@@ -83,7 +83,7 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 		}
 	}
 	if slices.ContainsFunc(trials, func(t *Trial) bool { return t.Data.OnDisk() }) {
-		defer memory.Tighten()()
+		defer memory.LimitHeapGrowth()()
 	}
 	defer func() {
 		for i, r := range f.runs {

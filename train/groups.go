@@ -140,7 +140,7 @@ func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, 
 		if ctx.Err() != nil {
 			return fmt.Errorf("training of %s did not start: %w", trials[group[0]].Program.Spec.Name.V, ctx.Err())
 		}
-		outcomes, err = fitGroup(ctx, pick(trials, group), g.EngineInfo, o, func(runs []*Run) (Executor, error) {
+		outcomes, err = fitGroup(ctx, subset(trials, group), g.EngineInfo, o, func(runs []*Run) (Executor, error) {
 			return g.Open(runs, o.ObserverOrSilent().Note)
 		})
 		return err

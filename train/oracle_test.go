@@ -57,7 +57,7 @@ func exact(p *compile.Program) (train.Engine, error) { return train.NewOracle(p)
 
 func oracleRun(t *testing.T, o *train.Trial, engine func(*compile.Program) (train.Engine, error)) *train.Report {
 	t.Helper()
-	r, err := train.One(context.Background(), &train.StepTrainer{New: engine}, o, train.Options{})
+	r, err := train.TrainOne(context.Background(), &train.StepTrainer{New: engine}, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,8 +36,8 @@ func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done
 	if len(again) == 0 {
 		return
 	}
-	o.Observer = refitObserver(o, pick(second, again))
-	Some(ctx, by, second, again, o, func(i int, out Outcome) {
+	o.Observer = refitObserver(o, subset(second, again))
+	TrainSubset(ctx, by, second, again, o, func(i int, out Outcome) {
 		if out.Err == nil {
 			out.Report.addSearch(first[i])
 		}

@@ -50,7 +50,7 @@ func TestSeveralTrials(t *testing.T) {
 			}
 		}
 		for _, i := range []int{0, 3} {
-			alone, err := train.One(context.Background(), by, list[i], train.Options{})
+			alone, err := train.TrainOne(context.Background(), by, list[i], train.Options{})
 			if err != nil || seen[i].Err != nil {
 				t.Fatal(err, seen[i].Err)
 			}

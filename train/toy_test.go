@@ -210,7 +210,7 @@ func run(ctx context.Context, o toy) (*train.Report, error) {
 		o.Log = filepath.Join(o.Dir, train.MetricsFile)
 	}
 	by := &train.StepTrainer{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
-	return train.One(ctx, by, &o.Trial, train.Options{EveryCheckpoint: true, Resume: o.Resume, Observer: o.Observer})
+	return train.TrainOne(ctx, by, &o.Trial, train.Options{EveryCheckpoint: true, Resume: o.Resume, Observer: o.Observer})
 }
 
 // toyOptions returns a run over 30 bags, two thirds of them for training.

@@ -158,15 +158,15 @@ type Trainer interface {
 	Train(ctx context.Context, trials []*Trial, o Options, done func(i int, out Outcome))
 }
 
-// Some trains the trials with the given indices in a list. done gets indices in the list.
-func Some(ctx context.Context, trainer Trainer, trials []*Trial, indices []int, o Options,
+// TrainSubset trains the trials with the given indices in a list. done gets indices in the list.
+func TrainSubset(ctx context.Context, trainer Trainer, trials []*Trial, indices []int, o Options,
 	done func(i int, out Outcome)) {
 	if len(indices) > 0 {
-		trainer.Train(ctx, pick(trials, indices), o, func(n int, out Outcome) { done(indices[n], out) })
+		trainer.Train(ctx, subset(trials, indices), o, func(n int, out Outcome) { done(indices[n], out) })
 	}
 }
 
-func pick(trials []*Trial, indices []int) []*Trial {
+func subset(trials []*Trial, indices []int) []*Trial {
 	list := make([]*Trial, len(indices))
 	for n, i := range indices {
 		list[n] = trials[i]
@@ -174,8 +174,8 @@ func pick(trials []*Trial, indices []int) []*Trial {
 	return list
 }
 
-// One trains a single trial.
-func One(ctx context.Context, trainer Trainer, t *Trial, o Options) (*Report, error) {
+// TrainOne trains a single trial.
+func TrainOne(ctx context.Context, trainer Trainer, t *Trial, o Options) (*Report, error) {
 	var out Outcome
 	trainer.Train(ctx, []*Trial{t}, o, func(_ int, of Outcome) { out = of })
 	return out.Report, out.Err

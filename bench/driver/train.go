@@ -45,7 +45,7 @@ func (r *request) train(step func() bool, skip func()) error {
 	f := &follower{step: step, skip: skip, stop: stop}
 	engine := r.trainer()
 	defer engine.Close()
-	_, err = train.One(ctx, engine, trial, train.Options{Observer: f})
+	_, err = train.TrainOne(ctx, engine, trial, train.Options{Observer: f})
 	if f.done && errors.Is(err, context.Canceled) {
 		return nil
 	}

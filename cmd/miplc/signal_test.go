@@ -33,8 +33,8 @@ func slowInputs(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	bags, labelled := bytes.NewBufferString("bag,label,candidates"), &bytes.Buffer{}
-	packed := gzip.NewWriter(labelled)
+	bags, labeled := bytes.NewBufferString("bag,label,candidates"), &bytes.Buffer{}
+	packed := gzip.NewWriter(labeled)
 	head := "bag,instance_label"
 	for f := range 40 {
 		fmt.Fprintf(bags, ",f%d", f+1)
@@ -55,7 +55,7 @@ func slowInputs(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	write("bags.csv", bags.Bytes())
-	write("data/mil/birdsong/instances.csv.gz", labelled.Bytes())
+	write("data/mil/birdsong/instances.csv.gz", labeled.Bytes())
 	workers := bytes.NewBufferString("image,DEB,LYM,MUC\n")
 	for i := range 1_500_000 {
 		fmt.Fprintf(workers, "image-%07d.png,%d,%d,1\n", i, i%2, i%3%2)

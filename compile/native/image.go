@@ -142,7 +142,7 @@ func (c *convolving) image(x unsafe.Pointer, i int) unsafe.Pointer {
 // unfold writes the elements of an image that each tap reads as a row of positions.
 func (c *convolving) unfold(image unsafe.Pointer) {
 	pos, taps := c.Positions(), c.Taps()
-	if c.Stride[1] > 1 { // neighbours in a row of positions are not neighbours in the image
+	if c.Stride[1] > 1 { // neighbors in a row of positions are not neighbours in the image
 		c.turn(image, 0, c.C*c.KH)
 		c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: 4 * rowSize(taps), SD: 4 * pos})
 		return

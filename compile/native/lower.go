@@ -30,7 +30,7 @@ func Compile(g *graph.Graph, instances, bags int, o Options) (_ *Plan, err error
 		plan:  &Plan{Instances: instances, Bags: bags, starts: make([]int, bags+1), inputs: map[string]*Input{}},
 		nodes: make([]nodeInfo, len(g.Nodes)),
 	}
-	p.analyse()
+	p.analyze()
 	for _, n := range g.Nodes {
 		if info := &p.nodes[n.ID]; info.live && !info.deferred && n.Type == graph.Float {
 			p.node = n
@@ -196,8 +196,8 @@ func (p *planner) literal(values []float32) ref {
 	return ref{&buffer{kind: isLiteral, size: len(values), data: data}, 0}
 }
 
-// analyse finds the live nodes, the nodes that read each of them, and those that are fused into their reader.
-func (p *planner) analyse() {
+// analyze finds the live nodes, the nodes that read each of them, and those that are fused into their reader.
+func (p *planner) analyze() {
 	live := p.graph.Live()
 	for _, n := range p.graph.Nodes {
 		p.nodes[n.ID].live = live[n.ID]

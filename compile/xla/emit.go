@@ -13,33 +13,33 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// tensor is a value of a program with the sizes of its axes. lead is the number of leading trial axes
+// tensor is a value of a program with the sizes of its axes. trialAxes is the number of leading trial axes
 // in dims, 0 or 1; the axes of the graph follow.
 type tensor struct {
-	v    compute.Value
-	dims []int
-	lead int
+	v         compute.Value
+	dims      []int
+	trialAxes int
 }
 
 // inner returns the sizes of the axes of the graph.
-func (t tensor) inner() []int { return t.dims[t.lead:] }
+func (t tensor) inner() []int { return t.dims[t.trialAxes:] }
 
 // outer returns the size of the trial axis, or nothing.
-func (t tensor) outer() []int { return t.dims[:t.lead] }
+func (t tensor) outer() []int { return t.dims[:t.trialAxes] }
 
 // emitter writes operations into a function. Its methods report errors by target.Fail.
 type emitter struct{ f compute.Function }
 
 // tensor wraps a value of the builder.
-func (e *emitter) tensor(v compute.Value, lead int) tensor {
+func (e *emitter) tensor(v compute.Value, trialAxes int) tensor {
 	s := graph.Must(e.f.Shape(v))
-	return tensor{v, slices.Clone(s.Dimensions), lead}
+	return tensor{v, slices.Clone(s.Dimensions), trialAxes}
 }
 
 // must wraps the result of one call of the builder, or fails.
-func (e *emitter) must(lead int) func(v compute.Value, err error) tensor {
+func (e *emitter) must(trialAxes int) func(v compute.Value, err error) tensor {
 	return func(v compute.Value, err error) tensor {
-		return e.tensor(graph.Must(v, err), lead)
+		return e.tensor(graph.Must(v, err), trialAxes)
 	}
 }
 
@@ -69,7 +69,7 @@ func (e *emitter) iota(axis int, dims ...int) tensor {
 }
 
 func (e *emitter) convert(x tensor, t dtypes.DType) tensor {
-	return e.must(x.lead)(e.f.ConvertDType(x.v, t))
+	return e.must(x.trialAxes)(e.f.ConvertDType(x.v, t))
 }
 
 // reshape changes the inner axes.
@@ -78,13 +78,13 @@ func (e *emitter) reshape(x tensor, inner ...int) tensor {
 	if slices.Equal(dims, x.dims) {
 		return x
 	}
-	return e.must(x.lead)(e.f.Reshape(x.v, dims...))
+	return e.must(x.trialAxes)(e.f.Reshape(x.v, dims...))
 }
 
 // broadcast repeats x to the inner sizes, aligned at the right. outer is the trial axis to add or
 // keep, nil for none.
 func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
-	if x.lead > len(outer) {
+	if x.trialAxes > len(outer) {
 		outer = x.outer()
 	}
 	dims := slices.Concat(outer, inner)
@@ -96,7 +96,7 @@ func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 	var axes, kept []int
 	for i, d := range x.dims {
 		at := i
-		if i >= x.lead {
+		if i >= x.trialAxes {
 			at = len(dims) - len(x.dims) + i
 		}
 		if d == dims[at] && d != 1 {
@@ -112,27 +112,27 @@ func (e *emitter) broadcast(x tensor, inner, outer []int) tensor {
 // align gives the operands of an element-wise operation the same rank by adding axes of size 1 in
 // front of the inner axes, so that the builder can broadcast them.
 func (e *emitter) align(x ...tensor) ([]tensor, int) {
-	lead, rank := 0, 0
+	trialAxes, rank := 0, 0
 	for _, t := range x {
-		lead, rank = max(lead, t.lead), max(rank, len(t.inner()))
+		trialAxes, rank = max(trialAxes, t.trialAxes), max(rank, len(t.inner()))
 	}
 	out := make([]tensor, len(x))
 	for i, t := range x {
 		out[i] = t
-		if len(t.dims) == 0 || len(t.dims) == lead+rank {
+		if len(t.dims) == 0 || len(t.dims) == trialAxes+rank {
 			continue // the builder broadcasts scalars itself
 		}
-		front := ones(lead + rank - len(t.dims))
-		out[i] = e.must(lead)(e.f.Reshape(t.v, slices.Concat(t.outer(), front, t.inner())...))
+		front := ones(trialAxes + rank - len(t.dims))
+		out[i] = e.must(trialAxes)(e.f.Reshape(t.v, slices.Concat(t.outer(), front, t.inner())...))
 	}
-	return out, lead
+	return out, trialAxes
 }
 
 // level adds the trial axis to all tensors if one of them has it.
 func (e *emitter) level(x ...tensor) []tensor {
 	var outer []int
 	for _, t := range x {
-		if t.lead == 1 {
+		if t.trialAxes == 1 {
 			outer = t.outer()
 		}
 	}
@@ -148,11 +148,11 @@ type (
 	binaryFunc = func(compute.Function, compute.Value, compute.Value) (compute.Value, error)
 )
 
-func (e *emitter) unary(f unaryFunc, x tensor) tensor { return e.must(x.lead)(f(e.f, x.v)) }
+func (e *emitter) unary(f unaryFunc, x tensor) tensor { return e.must(x.trialAxes)(f(e.f, x.v)) }
 
 func (e *emitter) binary(f binaryFunc, x, y tensor) tensor {
-	in, lead := e.align(x, y)
-	return e.must(lead)(f(e.f, in[0].v, in[1].v))
+	in, trialAxes := e.align(x, y)
+	return e.must(trialAxes)(f(e.f, in[0].v, in[1].v))
 }
 
 func (e *emitter) add(x, y tensor) tensor { return e.binary(compute.Function.Add, x, y) }
@@ -172,7 +172,7 @@ func (e *emitter) where(condition, x, y tensor) tensor {
 	rank, outer := 0, []int(nil)
 	for _, t := range []tensor{condition, x, y} {
 		rank = max(rank, len(t.inner()))
-		if t.lead == 1 {
+		if t.trialAxes == 1 {
 			outer = t.outer()
 		}
 	}
@@ -196,9 +196,9 @@ func (e *emitter) reduce(f reduceFunc, x tensor, axes ...int) tensor {
 	}
 	at := make([]int, len(axes))
 	for i, a := range axes {
-		at[i] = a + x.lead
+		at[i] = a + x.trialAxes
 	}
-	return e.must(x.lead)(f(e.f, x.v, at...))
+	return e.must(x.trialAxes)(f(e.f, x.v, at...))
 }
 
 // kept combines the values along an inner axis, which keeps the size 1.
@@ -221,28 +221,28 @@ func argMax(f compute.Function, x compute.Value, axes ...int) (compute.Value, er
 // transpose permutes the inner axes.
 func (e *emitter) transpose(x tensor, perm ...int) tensor {
 	full := make([]int, 0, len(x.dims))
-	for i := range x.lead {
+	for i := range x.trialAxes {
 		full = append(full, i)
 	}
 	for _, p := range perm {
-		full = append(full, p+x.lead)
+		full = append(full, p+x.trialAxes)
 	}
-	return e.must(x.lead)(e.f.Transpose(x.v, full...))
+	return e.must(x.trialAxes)(e.f.Transpose(x.v, full...))
 }
 
 // slice returns every step-th element from start to end of an inner axis.
 func (e *emitter) slice(x tensor, axis, start, end, step int) tensor {
 	starts, steps, limits := make([]int, len(x.dims)), ones(len(x.dims)), slices.Clone(x.dims)
-	at := axis + x.lead
+	at := axis + x.trialAxes
 	starts[at], limits[at], steps[at] = start, end, step
-	return e.must(x.lead)(e.f.Slice(x.v, starts, limits, steps))
+	return e.must(x.trialAxes)(e.f.Slice(x.v, starts, limits, steps))
 }
 
 // pad adds zeros around inner axes and between their elements.
 func (e *emitter) pad(x tensor, axes ...compute.PadAxis) tensor {
-	all := append(make([]compute.PadAxis, x.lead), axes...)
+	all := append(make([]compute.PadAxis, x.trialAxes), axes...)
 	zero := e.scalar(0)
-	return e.must(x.lead)(e.f.Pad(x.v, zero.v, all...))
+	return e.must(x.trialAxes)(e.f.Pad(x.v, zero.v, all...))
 }
 
 func (e *emitter) concat(axis int, x ...tensor) tensor {
@@ -250,21 +250,21 @@ func (e *emitter) concat(axis int, x ...tensor) tensor {
 	if len(x) == 1 {
 		return x[0]
 	}
-	return e.must(x[0].lead)(e.f.Concatenate(axis+x[0].lead, values(x)...))
+	return e.must(x[0].trialAxes)(e.f.Concatenate(axis+x[0].trialAxes, values(x)...))
 }
 
 // dot multiplies x and y and sums over one inner axis of each. The result has the remaining axes of
 // x, then those of y.
 func (e *emitter) dot(x tensor, xAxis int, y tensor, yAxis int) tensor {
-	if x.lead == 0 && y.lead == 1 {
+	if x.trialAxes == 0 && y.trialAxes == 1 {
 		x = e.broadcast(x, x.inner(), y.outer())
 	}
-	if x.lead == 1 && y.lead == 1 {
+	if x.trialAxes == 1 && y.trialAxes == 1 {
 		batch := []int{0}
 		return e.must(1)(e.f.DotGeneral(x.v, []int{xAxis + 1}, batch, y.v, []int{yAxis + 1}, batch,
 			compute.DotGeneralConfig{}))
 	}
-	return e.must(x.lead)(e.f.DotGeneral(x.v, []int{xAxis + x.lead}, nil, y.v, []int{yAxis}, nil,
+	return e.must(x.trialAxes)(e.f.DotGeneral(x.v, []int{xAxis + x.trialAxes}, nil, y.v, []int{yAxis}, nil,
 		compute.DotGeneralConfig{}))
 }
 
@@ -288,7 +288,8 @@ func (e *emitter) while(name string, state []tensor, limit func(e *emitter, in [
 	begin := func() (*emitter, []tensor) {
 		inner, in := &emitter{f: graph.Must(e.f.Closure())}, make([]tensor, len(state))
 		for i, s := range state {
-			in[i] = inner.must(s.lead)(inner.f.Parameter(fmt.Sprintf("%s_%d", name, i), shapes.Make(e.dtype(s), s.dims...), nil))
+			of := shapes.Make(e.dtype(s), s.dims...)
+			in[i] = inner.must(s.trialAxes)(inner.f.Parameter(fmt.Sprintf("%s_%d", name, i), of, nil))
 		}
 		return inner, in
 	}
@@ -301,7 +302,7 @@ func (e *emitter) while(name string, state []tensor, limit func(e *emitter, in [
 	results := graph.Must(e.f.While(cond.f, step.f, values(state)...))
 	out := make([]tensor, len(state))
 	for i, s := range state {
-		out[i] = e.tensor(results[i], s.lead)
+		out[i] = e.tensor(results[i], s.trialAxes)
 	}
 	return out
 }

@@ -131,7 +131,7 @@ func (e *emitter) lower(g *graph.Graph, c Capacity, in map[string]tensor) map[st
 	out := make(map[string]tensor, len(g.Outputs))
 	for _, o := range g.Outputs {
 		t := l.valueOf[o.Node.ID]
-		if c.Trials > 0 && t.lead == 0 {
+		if c.Trials > 0 && t.trialAxes == 0 {
 			t = l.broadcast(t, t.inner(), []int{c.Trials})
 		}
 		out[o.Name] = t

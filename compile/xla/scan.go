@@ -188,7 +188,7 @@ func (e *emitter) normalized(x tensor, in map[string]tensor) tensor {
 func (e *emitter) record(trace, step tensor, active tensor, parts ...tensor) tensor {
 	trials := active.dims[0]
 	for i, p := range parts {
-		p.lead = 0
+		p.trialAxes = 0
 		parts[i] = e.reshape(p, trials, ndarray.Size(p.dims)/trials)
 	}
 	row := e.where(e.reshape(active, trials, 1), e.concat(1, parts...), e.scalar(0))
@@ -206,4 +206,4 @@ func (e *emitter) place(trace, step, row tensor) tensor {
 }
 
 // trials marks a value as having the trial axis.
-func trials(t tensor) tensor { t.lead = 1; return t }
+func trials(t tensor) tensor { t.trialAxes = 1; return t }

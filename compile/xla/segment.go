@@ -69,7 +69,7 @@ func (s *segments) gather(y tensor) tensor {
 	}
 	both := s.level(y, s.bagOf)
 	y, bagOf := both[0], both[1]
-	if y.lead == 0 {
+	if y.trialAxes == 0 {
 		return s.rows(y, bagOf)
 	}
 	trials := y.dims[0]
@@ -77,12 +77,12 @@ func (s *segments) gather(y tensor) tensor {
 	at := s.add(s.plain(s.max(bagOf, s.number(0))), first)
 	all := s.rows(s.reshape(s.plain(y), trials*s.capacity.B, width), s.reshape(at, trials*n))
 	t := s.reshape(all, trials, n, width)
-	t.lead = 1
+	t.trialAxes = 1
 	return t
 }
 
 // plain makes the trial axis an ordinary axis.
-func (e *emitter) plain(x tensor) tensor { x.lead = 0; return x }
+func (e *emitter) plain(x tensor) tensor { x.trialAxes = 0; return x }
 
 // top returns the maximum of each bag and column.
 func (s *segments) top() tensor { return s.extreme(compute.Function.ReduceMax) }

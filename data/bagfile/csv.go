@@ -655,10 +655,10 @@ func (c *csvReader) dataset() (*data.Dataset, error) {
 			"separates thousands (1.037 for 1037), remove it")
 	}
 	d.ClassNames = c.listedClasses
-	labelled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
-	d.Multi = c.Labels == MultiLabels && (labelled || c.Columns.ModelClasses == nil)
+	labeled := slices.ContainsFunc(c.bags, func(b csvBag) bool { return len(b.candidates) > 0 })
+	d.Multi = c.Labels == MultiLabels && (labeled || c.Columns.ModelClasses == nil)
 	if i := slices.IndexFunc(c.bags, func(b csvBag) bool { return b.label == "" }); i >= 0 && c.Labels == KnownLabels {
-		if labelled {
+		if labeled {
 			return nil, c.noLabel(&c.bags[i], i+1)
 		}
 		c.Labels, c.listedClasses = noLabels, nil

@@ -21,12 +21,12 @@ func TestMATLayouts(t *testing.T) {
 		Labels:     []int{0, 2, 0},
 		ClassNames: []string{"1", "2", "3"},
 	}
-	unlabelled, instances := want, want
-	unlabelled.Labels = nil
+	unlabeled, instances := want, want
+	unlabeled.Labels = nil
 	instances.InstLabels = []int{0, -1, 2, -1, -1, 0}
 	for name, want := range map[string]data.Dataset{
 		"bags": want, "bags-plain": want, "bags-vector": want, "bags-named": want,
-		"bags-logical": unlabelled, "bags-instances": instances,
+		"bags-logical": unlabeled, "bags-instances": instances,
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Open(filepath.Join("testdata", name+".mat"))

@@ -45,9 +45,9 @@ func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 	if err := o.CheckMemory(); err != nil {
 		return nil, err
 	}
-	centres := ndarray.NewStream(o.Seed, "prototypes")
-	classes := randomDirections(centres, o.Classes, o.Features, prototypeRadius)
-	backgrounds := randomDirections(centres, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
+	centers := ndarray.NewStream(o.Seed, "prototypes")
+	classes := randomDirections(centers, o.Classes, o.Features, prototypeRadius)
+	backgrounds := randomDirections(centers, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
 	d, err := newDrawing(PrototypeSet, []int{o.Features}, o.instances(), o.Bags, o.Classes)
 	if err != nil {
 		return nil, err
@@ -63,14 +63,14 @@ func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
 		positives := 0
 		for _, positive := range drawPositives(r, size, max(o.Positives, float64(len(labels))/float64(size))) {
 			class := labels[positives%len(labels)]
-			centre := classes[class]
+			center := classes[class]
 			if positive {
 				positives++
 			} else {
-				centre = backgrounds[r.IntN(len(backgrounds))]
+				center = backgrounds[r.IntN(len(backgrounds))]
 			}
 			for j := range point {
-				point[j] = centre[j] + float32(o.Noise*r.NormFloat64())
+				point[j] = center[j] + float32(o.Noise*r.NormFloat64())
 			}
 			d.addInstance(point, class, positive)
 		}
@@ -96,8 +96,8 @@ func (o PrototypeOptions) drawLabels(r *rand.Rand, label, size int) []int {
 
 // CheckMemory returns an error if the dataset needs more memory than is available.
 func (o PrototypeOptions) CheckMemory() error {
-	centres := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
-	return checkMemory("generated:prototypes", centres, []int{o.Features}, o.instances(), o.Bags, o.Classes)
+	centers := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
+	return checkMemory("generated:prototypes", centers, []int{o.Features}, o.instances(), o.Bags, o.Classes)
 }
 
 // instances returns the expected number of instances.

@@ -40,7 +40,7 @@ func birdsongPool(o Design) (*instancePool, error) {
 		labels[i] = strconv.Itoa(i)
 	}
 	path := filepath.Join(o.Source, filepath.FromSlash(birdsongFile))
-	t, err := openLabelled(path, o.Limit, bagfile.Reading{Columns: bagfile.Columns{ModelClasses: labels}})
+	t, err := openLabeled(path, o.Limit, bagfile.Reading{Columns: bagfile.Columns{ModelClasses: labels}})
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func drawSIVAL(name string, o Design) (*data.Dataset, error) {
 		return nil, err
 	}
 	path := filepath.Join(o.Source, filepath.FromSlash(sivalFile))
-	t, err := openLabelled(path, o.Limit, bagfile.Reading{Labels: bagfile.KnownLabels,
+	t, err := openLabeled(path, o.Limit, bagfile.Reading{Labels: bagfile.KnownLabels,
 		Columns: bagfile.Columns{Roles: bagfile.Roles{Label: "class"}}})
 	if err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func drawSIVAL(name string, o Design) (*data.Dataset, error) {
 	return d, d.Validate(name)
 }
 
-// openLabelled reads a file of labelled instances.
-func openLabelled(path string, limit rawfile.Limit, reading bagfile.Reading) (*data.Dataset, error) {
+// openLabeled reads a file of labelled instances.
+func openLabeled(path string, limit rawfile.Limit, reading bagfile.Reading) (*data.Dataset, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, missingSource(path)
 	}

@@ -305,24 +305,24 @@ func nearestMean(d *data.Dataset, use func(i int) bool) float64 {
 		}
 		return z
 	}
-	centre, count := make([][]float64, d.Classes), make([]float64, d.Classes)
-	for c := range centre {
-		centre[c] = make([]float64, dim)
+	center, count := make([][]float64, d.Classes), make([]float64, d.Classes)
+	for c := range center {
+		center[c] = make([]float64, dim)
 	}
 	for b := 0; b < d.Bags(); b += 2 {
 		count[d.Labels[b]]++
 		for j, v := range embed(b) {
-			centre[d.Labels[b]][j] += v
+			center[d.Labels[b]][j] += v
 		}
 	}
 	right := 0
 	for b := 1; b < d.Bags(); b += 2 {
 		best, least := -1, math.Inf(1)
 		z := embed(b)
-		for c := range centre {
+		for c := range center {
 			dist := 0.0
 			for j, v := range z {
-				dist += (v - centre[c][j]/count[c]) * (v - centre[c][j]/count[c])
+				dist += (v - center[c][j]/count[c]) * (v - center[c][j]/count[c])
 			}
 			if dist < least {
 				best, least = c, dist

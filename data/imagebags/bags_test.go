@@ -314,11 +314,11 @@ func TestInterrupted(t *testing.T) {
 // Read resizes images, handles transparency and supports all pixel formats.
 func TestRead(t *testing.T) {
 	clear := image.NewNRGBA(image.Rect(0, 0, 4, 4)) // all transparent
-	grey := image.NewGray16(image.Rect(0, 0, 4, 4))
-	for i := range grey.Pix {
-		grey.Pix[i] = 0x80
+	gray := image.NewGray16(image.Rect(0, 0, 4, 4))
+	for i := range gray.Pix {
+		gray.Pix[i] = 0x80
 	}
-	dir := tree(t, map[string][]byte{"a/clear.png": encoded(t, ".png", clear), "a/grey.tif": encoded(t, ".tif", grey)})
+	dir := tree(t, map[string][]byte{"a/clear.png": encoded(t, ".png", clear), "a/grey.tif": encoded(t, ".tif", gray)})
 	for name, want := range map[string]color.RGBA{"clear.png": {255, 255, 255, 255}, "grey.tif": {0x80, 0x80, 0x80, 255}} {
 		m, err := fileImage(filepath.Join(dir, "a", name)).Read(Size{7, 5}, Limits{})
 		if err != nil {

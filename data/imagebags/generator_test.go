@@ -49,7 +49,7 @@ func TestCounts(t *testing.T) {
 		{DefaultRow, 31, 7, 8, 9, 8},
 		{DefaultRow, 1, 1, 8, 9, 8},
 		{Row{Grid: 16}, 224, 224, 16, 9, 16},
-		{SBN{Grid: 16, Neighbours: neighbourValue}, 100, 50, 121, 15, 121},
+		{SBN{Grid: 16, Neighbors: neighborValue}, 100, 50, 121, 15, 121},
 		{DefaultSIFT, 300, 224, 30, 128, 30},
 		{SIFT{Patch: 16, Step: 8, Sigma: 1}, 64, 32, 7 * 3, 128, 21},
 		{KMeansSeg{Blob: 2, Color: spaceLUV, MaxSegments: 3}, 51, 33, 3, 6, 3},
@@ -136,7 +136,7 @@ func TestSBNValues(t *testing.T) {
 	blob := func(x, y, k int) float64 {
 		return (small.at(x, y)[k] + small.at(x+1, y)[k] + small.at(x, y+1)[k] + small.at(x+1, y+1)[k]) / 4
 	}
-	value, err := SBN{Grid: 8, Neighbours: neighbourValue}.Bag(m)
+	value, err := SBN{Grid: 8, Neighbors: neighborValue}.Bag(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,13 +226,13 @@ func TestClusteringFalls(t *testing.T) {
 	for k := 2; k <= 12; k++ {
 		before := c.distortion
 		c.grow()
-		if len(c.centres) != k || c.distortion > before {
-			t.Errorf("%d centres: the distortion goes from %v to %v", len(c.centres), before, c.distortion)
+		if len(c.centers) != k || c.distortion > before {
+			t.Errorf("%d centres: the distortion goes from %v to %v", len(c.centers), before, c.distortion)
 		}
 	}
 	for i := range points {
-		for k := range c.centres {
-			if points[i].distance(&c.centres[k]) < c.distances[i] {
+		for k := range c.centers {
+			if points[i].distance(&c.centers[k]) < c.distances[i] {
 				t.Fatalf("point %d is nearer to centre %d than to its own", i, k)
 			}
 		}
@@ -245,8 +245,8 @@ func TestWrongSettings(t *testing.T) {
 		want      string
 	}{
 		{Row{Grid: 1}, "2 to 1024"},
-		{SBN{Grid: 5, Neighbours: neighbourValue}, "needs 6x6"},
-		{SBN{Grid: 8, Neighbours: "diference"}, `did you mean "difference"`},
+		{SBN{Grid: 5, Neighbors: neighborValue}, "needs 6x6"},
+		{SBN{Grid: 8, Neighbors: "diference"}, `did you mean "difference"`},
 		{KMeansSeg{Blob: 3, Color: spaceLUV, MaxSegments: 4}, "even number"},
 		{KMeansSeg{Blob: 4, Color: "lab", MaxSegments: 4}, "colour space"},
 		{KMeansSeg{Blob: 4, Color: spaceLUV}, "segments"},

@@ -86,10 +86,10 @@ func (g KMeansSeg) Bag(m *image.RGBA) ([]float32, error) {
 	}
 	c := newClustering(blobs)
 	d1 := c.distortion
-	for c.distortion > 0 && len(c.centres) < g.MaxSegments {
+	for c.distortion > 0 && len(c.centers) < g.MaxSegments {
 		before := c.distortion
 		c.grow()
-		if c.distortion <= g.Distortion || len(c.centres) > 2 && before-c.distortion <= g.Improvement*d1 {
+		if c.distortion <= g.Distortion || len(c.centers) > 2 && before-c.distortion <= g.Improvement*d1 {
 			break
 		}
 	}
@@ -134,7 +134,7 @@ func detail(values []pixel, size int) (horizontal, vertical, diagonal float64) {
 // with every centre.
 type clustering struct {
 	points     []blobFeatures
-	centres    []blobFeatures
+	centers    []blobFeatures
 	of         []int     // [points] index of the nearest centre
 	distances  []float64 // [points] squared distance to it
 	distortion float64   // mean of distances
@@ -145,7 +145,7 @@ const maxRounds = 100
 
 // newClustering returns a clustering with one centre, the mean of all points.
 func newClustering(points []blobFeatures) *clustering {
-	c := &clustering{points: points, centres: make([]blobFeatures, 1), of: make([]int, len(points)),
+	c := &clustering{points: points, centers: make([]blobFeatures, 1), of: make([]int, len(points)),
 		distances: make([]float64, len(points))}
 	c.move()
 	c.assign()
@@ -154,7 +154,7 @@ func newClustering(points []blobFeatures) *clustering {
 
 // grow adds a centre and iterates until convergence.
 func (c *clustering) grow() {
-	c.centres = append(c.centres, c.points[floats.MaxIdx(c.distances)])
+	c.centers = append(c.centers, c.points[floats.MaxIdx(c.distances)])
 	c.assign()
 	for range maxRounds {
 		c.move()
@@ -170,8 +170,8 @@ func (c *clustering) assign() bool {
 	changed, sum := false, 0.0
 	for i := range c.points {
 		nearest, least := 0, math.Inf(1)
-		for k := range c.centres {
-			if d := c.points[i].distance(&c.centres[k]); d < least {
+		for k := range c.centers {
+			if d := c.points[i].distance(&c.centers[k]); d < least {
 				nearest, least = k, d
 			}
 		}
@@ -185,7 +185,7 @@ func (c *clustering) assign() bool {
 
 // move sets each centre to the mean of its points. A centre without points does not move.
 func (c *clustering) move() {
-	sums, counts := make([]blobFeatures, len(c.centres)), make([]int, len(c.centres))
+	sums, counts := make([]blobFeatures, len(c.centers)), make([]int, len(c.centers))
 	for i, k := range c.of {
 		counts[k]++
 		for f := range sums[k] {
@@ -197,7 +197,7 @@ func (c *clustering) move() {
 			continue
 		}
 		for f := range sums[k] {
-			c.centres[k][f] = sums[k][f] / float64(n)
+			c.centers[k][f] = sums[k][f] / float64(n)
 		}
 	}
 }
@@ -205,13 +205,13 @@ func (c *clustering) move() {
 // instances returns the centres that have points, in the order of their first point.
 func (c *clustering) instances() []float32 {
 	var out []float32
-	seen := make([]bool, len(c.centres))
+	seen := make([]bool, len(c.centers))
 	for _, k := range c.of {
 		if seen[k] {
 			continue
 		}
 		seen[k] = true
-		for _, v := range c.centres[k] {
+		for _, v := range c.centers[k] {
 			out = append(out, float32(v))
 		}
 	}

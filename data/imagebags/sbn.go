@@ -15,18 +15,18 @@ import (
 // values. The four neighbours must be inside the image, which leaves the corners unused and gives
 // (Grid-5)^2 instances.
 type SBN struct {
-	Grid       int    `setting:"grid"`       // pixels per side, at least 6
-	Neighbours string `setting:"neighbours"` // "difference" or "value"
+	Grid      int    `setting:"grid"`       // pixels per side, at least 6
+	Neighbors string `setting:"neighbours"` // "difference" or "value"
 }
 
 // How SBN describes the neighbours of a blob.
 const (
-	neighbourDifference = "difference"
-	neighbourValue      = "value"
+	neighborDifference = "difference"
+	neighborValue      = "value"
 )
 
 // DefaultSBN gives 9 instances of 15 features.
-var DefaultSBN = SBN{Grid: 8, Neighbours: neighbourDifference}
+var DefaultSBN = SBN{Grid: 8, Neighbors: neighborDifference}
 
 // Name returns "sbn".
 func (SBN) Name() string { return "sbn" }
@@ -40,7 +40,7 @@ func (g SBN) Check() error {
 		return fmt.Errorf("a grid of %dx%d pixels does not work: a blob of 2x2 with four neighbours needs 6x6, and at "+
 			"most %d are taken", g.Grid, g.Grid, maxGrid)
 	}
-	return diag.CheckWord("the neighbours", g.Neighbours, []string{neighbourDifference, neighbourValue})
+	return diag.CheckWord("the neighbours", g.Neighbors, []string{neighborDifference, neighborValue})
 }
 
 // Bag returns [(Grid-5)^2, 15]: the blob, then above, below, left, right.
@@ -54,7 +54,7 @@ func (g SBN) Bag(m *image.RGBA) ([]float32, error) {
 		for x := 2; x+3 < g.Grid; x++ {
 			here := blob(x, y)
 			around := []pixel{blob(x, y-2), blob(x, y+2), blob(x-2, y), blob(x+2, y)}
-			if g.Neighbours == neighbourDifference {
+			if g.Neighbors == neighborDifference {
 				for i := range around {
 					around[i] = around[i].minus(here)
 				}

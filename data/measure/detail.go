@@ -85,9 +85,9 @@ func wilson(hits, n int) *Interval {
 	count := float64(n)
 	share := float64(hits) / count
 	scale := 1 + z*z/count
-	centre := (share + z*z/(2*count)) / scale
+	center := (share + z*z/(2*count)) / scale
 	half := z / scale * math.Sqrt(share*(1-share)/count+z*z/(4*count*count))
-	interval := &Interval{max(0, centre-half), min(1, centre+half)}
+	interval := &Interval{max(0, center-half), min(1, center+half)}
 	if hits == 0 {
 		interval.Low = 0
 	}

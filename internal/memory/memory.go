@@ -52,30 +52,30 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s needs %s (%s): %s", e.What, need, e.Budget.Bound, e.Advice)
 }
 
-// tightened counts the calls of Tighten that were not undone, because the setting of the garbage collector is one for
-// the whole process.
-var tightened struct {
+// limited counts the calls of LimitHeapGrowth that were not undone, because the setting of the garbage collector is one
+// for the whole process.
+var limited struct {
 	mu     sync.Mutex
 	calls  int
 	before int // percentage before the first call
 }
 
-// Tighten makes the garbage collector run whenever the heap has grown by a tenth, until undo
+// LimitHeapGrowth makes the garbage collector run whenever the heap has grown by a tenth, until undo
 // is called, which also returns unused memory to the system. By default the heap may double,
 // which matters where most of it is a few large buffers. Collecting those is cheap. Several calls may overlap: the last
 // undo restores the default.
-func Tighten() (undo func()) {
-	tightened.mu.Lock()
-	defer tightened.mu.Unlock()
-	if tightened.calls++; tightened.calls == 1 {
-		tightened.before = debug.SetGCPercent(10)
+func LimitHeapGrowth() (undo func()) {
+	limited.mu.Lock()
+	defer limited.mu.Unlock()
+	if limited.calls++; limited.calls == 1 {
+		limited.before = debug.SetGCPercent(10)
 	}
 	return sync.OnceFunc(func() {
-		tightened.mu.Lock()
-		if tightened.calls--; tightened.calls == 0 {
-			debug.SetGCPercent(tightened.before)
+		limited.mu.Lock()
+		if limited.calls--; limited.calls == 0 {
+			debug.SetGCPercent(limited.before)
 		}
-		tightened.mu.Unlock()
+		limited.mu.Unlock()
 		debug.FreeOSMemory()
 	})
 }

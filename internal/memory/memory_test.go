@@ -24,9 +24,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Calls of Tighten overlap: the first undo does not loosen what the second call needs, and the last one restores the
-// default, in any order.
-func TestTightenOverlaps(t *testing.T) {
+// Calls of LimitHeapGrowth overlap: the first undo does not loosen what the second call needs, and the last one restores
+// the default, in any order.
+func TestLimitsOverlap(t *testing.T) {
 	percent := func() int {
 		p := debug.SetGCPercent(100)
 		debug.SetGCPercent(p)
@@ -34,7 +34,7 @@ func TestTightenOverlaps(t *testing.T) {
 	}
 	before := percent()
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
-		undo := []func(){Tighten(), Tighten()}
+		undo := []func(){LimitHeapGrowth(), LimitHeapGrowth()}
 		undo[order[0]]()
 		undo[order[0]]() // again: no effect
 		if p := percent(); p != 10 {

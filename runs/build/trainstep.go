@@ -69,9 +69,9 @@ func newTrainStep(p *compile.Program, folder bagfile.Folder) (*trainStep, error)
 
 // write writes the training step to a temporary file and compares one step in onnxruntime with the
 // interpreter. The caller must commit or discard the file.
-func (f *trainStep) write(dir string, said contract.Step) (file *fileio.File, check *StepCheck, err error) {
-	said.Initial.File = InitialFile
-	model, described, err := export.TrainStep(f.program, f.step, f.initial, said)
+func (f *trainStep) write(dir string, description contract.Step) (file *fileio.File, check *StepCheck, err error) {
+	description.Initial.File = InitialFile
+	model, described, err := export.TrainStep(f.program, f.step, f.initial, description)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", TrainStepFile, err)
 	}

@@ -149,7 +149,7 @@ func TestSampleStepsAreThoseOfARun(t *testing.T) {
 	}
 	trainers := engines.NewTrainers(engines.Place{})
 	defer trainers.Close()
-	if _, err := train.One(context.Background(), trainers, sampled[0], train.Options{Observer: seen}); err != nil {
+	if _, err := train.TrainOne(context.Background(), trainers, sampled[0], train.Options{Observer: seen}); err != nil {
 		t.Fatal(err)
 	}
 	for i, loss := range m.Losses {

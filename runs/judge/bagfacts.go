@@ -21,14 +21,14 @@ import (
 // dimensions in which bags are compared.
 const (
 	maxQueries    = 1000
-	maxLabelled   = 512
+	maxLabeled    = 512
 	maxDimensions = 64
 )
 
 // Bags are copies if their distance is below a share of the distance to another training bag, the tenth nearest one.
 // sameBag is for bags whose labels contradict each other.
 const (
-	neighbours = 10
+	neighbors  = 10
 	nearlySame = 0.02
 	sameBag    = 0.001
 )
@@ -159,16 +159,16 @@ func (s *sample) findCopies(ctx context.Context, f *bagFacts) error {
 // copiesAt returns the bags whose distance is below a share of that of the tenth nearest bag, the nearest first. There
 // are none if ten bags are equally near, because such features have few values.
 func copiesAt(distances []float64, share float64, features int) (near []int) {
-	nearest := make([]float64, 0, neighbours+1)
+	nearest := make([]float64, 0, neighbors+1)
 	for _, d := range distances {
 		at, _ := slices.BinarySearch(nearest, d)
-		if at < neighbours {
+		if at < neighbors {
 			nearest = slices.Insert(nearest, at, d)
-			nearest = nearest[:min(len(nearest), neighbours)]
+			nearest = nearest[:min(len(nearest), neighbors)]
 		}
 	}
 	limit := share * nearest[len(nearest)-1]
-	if len(nearest) < neighbours || math.IsInf(limit, 1) || features == 1 {
+	if len(nearest) < neighbors || math.IsInf(limit, 1) || features == 1 {
 		limit = share * share // of standard deviations
 	}
 	for other, d := range distances {
@@ -176,7 +176,7 @@ func copiesAt(distances []float64, share float64, features int) (near []int) {
 			near = append(near, other)
 		}
 	}
-	if len(near) >= neighbours {
+	if len(near) >= neighbors {
 		return nil
 	}
 	slices.SortStableFunc(near, func(a, b int) int { return cmp.Compare(distances[a], distances[b]) })
@@ -217,7 +217,7 @@ const (
 // findLeak looks for a feature that separates the classes alone: the bag with the nearest value of its mean, maximum or
 // minimum has the same label. Classes with fewer than five labelled bags do not count.
 func (s *sample) findLeak(ctx context.Context, f *bagFacts) error {
-	rows, labels, counts := s.labelled()
+	rows, labels, counts := s.labeled()
 	d, classes := s.set.Dim(), 0
 	for class := range counts {
 		if counts[class] < supported {
@@ -249,14 +249,14 @@ func (s *sample) findLeak(ctx context.Context, f *bagFacts) error {
 	return nil
 }
 
-// labelled returns the rows of at most maxLabelled bags with a known label, their labels, and the bags of each class.
-func (s *sample) labelled() (rows, labels, counts []int) {
+// labeled returns the rows of at most maxLabeled bags with a known label, their labels, and the bags of each class.
+func (s *sample) labeled() (rows, labels, counts []int) {
 	for row, bag := range s.bags {
 		if _, known := s.set.Label(bag); known {
 			rows = append(rows, row)
 		}
 	}
-	rows, counts = evenly(rows, maxLabelled), make([]int, s.set.Classes)
+	rows, counts = evenly(rows, maxLabeled), make([]int, s.set.Classes)
 	for _, row := range rows {
 		label, _ := s.set.Label(s.bags[row])
 		labels, counts[label] = append(labels, label), counts[label]+1

@@ -136,8 +136,8 @@ func examine(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*e
 	s := newSample(t, baselineValues)
 	dim, others := t.Data.Dim(), len(s.bags)-s.training
 	values, multiplications := baselineCost(s.training, others, 3*dim, t.Data.Classes)
-	labelled := slices.ContainsFunc(t.Split.Test, func(bag int) bool { _, known := t.Data.Label(bag); return known })
-	measured := s.complete && !t.Data.Multi && labelled && s.training > 0 && values <= baselineValues &&
+	labeled := slices.ContainsFunc(t.Split.Test, func(bag int) bool { _, known := t.Data.Label(bag); return known })
+	measured := s.complete && !t.Data.Multi && labeled && s.training > 0 && values <= baselineValues &&
 		multiplications <= baselineMultiplications
 	if !measured {
 		values = float64(len(s.bags) * (3*dim + maxDimensions))

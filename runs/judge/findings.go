@@ -86,7 +86,7 @@ var findingTable = []struct {
 	{"weights", "train longer, raise train.lr, or check the section weights of the spec", (*judged).unmovedWeights},
 	{"jumps", "lower train.lr, or train more epochs: the label weights have not settled", (*judged).jumpingWeights},
 	{"candidates", "look at these bags: noise can also make a correctly labelled bag look like another class",
-		(*judged).doubtful},
+		(*judged).rejectedCandidates},
 	{"calibration", "use export.temperature, or read the order of the probabilities only", (*judged).miscalibrated},
 	{"disagreement", "the parts differ in more than chance: check how they were drawn", (*judged).disagreement},
 	{"rare", "more bags of these classes would help", (*judged).rareClasses},
@@ -253,7 +253,7 @@ func (j *judged) noisyCandidates() (float64, string) {
 		return 0, ""
 	}
 	spread := math.Sqrt(*inside*(1-*inside)/float64(len(j.Split.Train)) +
-		*tested*(1-*tested)/float64(j.labelled(data.TestPart)))
+		*tested*(1-*tested)/float64(j.labeled(data.TestPart)))
 	if gap := *tested - *inside; gap >= max(missed, 3*spread) {
 		return gap, fmt.Sprintf("only %.3f of the predictions for training bags are candidates, although %.3f of those for "+
 			"test bags are right: many candidate sets seem to lack the true label", *inside, *tested)
@@ -261,8 +261,8 @@ func (j *judged) noisyCandidates() (float64, string) {
 	return 0, ""
 }
 
-// labelled returns the number of bags of a part whose true label is known.
-func (j *judged) labelled(part string) (n int) {
+// labeled returns the number of bags of a part whose true label is known.
+func (j *judged) labeled(part string) (n int) {
 	for _, p := range j.Split.Parts() {
 		for _, bag := range p.Bags {
 			if p.Name == part && j.Data.TrueMask(bag) != nil {
@@ -372,7 +372,7 @@ func (j *judged) fallen() (float64, string) {
 		}
 	}
 	mean := (best + last) / 2 // the best accuracy alone may be 1, which is not certain either
-	if best-last < max(fallen, 3*math.Sqrt(mean*(1-mean)/float64(max(j.labelled(part), 1)))) {
+	if best-last < max(fallen, 3*math.Sqrt(mean*(1-mean)/float64(max(j.labeled(part), 1)))) {
 		return 0, ""
 	}
 	return best - last, fmt.Sprintf("the %s accuracy was %.3f after epoch %d and is %.3f after the last one", part, best,
@@ -454,10 +454,10 @@ func (j *judged) jumpingWeights() (float64, string) {
 		"on average", 100*share, steps/len(j.report.Trajectories))
 }
 
-// doubtful finds training bags whose candidates the model rejects, if it is sure in general, and if it rejects at least
-// about a quarter as many as of the test bags: a model that has learned its training bags makes far fewer errors
-// there, but wrong candidate sets may be in both parts.
-func (j *judged) doubtful() (float64, string) {
+// rejectedCandidates finds training bags whose candidates the model rejects, if it is sure in general, and if it rejects
+// at least about a quarter as many as of the test bags: a model that has learned its training bags makes far fewer
+// errors there, but wrong candidate sets may be in both parts.
+func (j *judged) rejectedCandidates() (float64, string) {
 	p := j.Predictions[data.TrainPart]
 	if p == nil || j.Data.Multi {
 		return 0, ""
@@ -525,8 +525,8 @@ func (j *judged) disagreement() (float64, string) {
 		return 0, ""
 	}
 	mean := (*v + *t) / 2
-	spread := math.Sqrt(mean * (1 - mean) * (1/float64(j.labelled(data.ValidationPart)) +
-		1/float64(j.labelled(data.TestPart))))
+	spread := math.Sqrt(mean * (1 - mean) * (1/float64(j.labeled(data.ValidationPart)) +
+		1/float64(j.labeled(data.TestPart))))
 	gap := math.Abs(*v - *t)
 	if gap < max(disagreeing, 3*spread) {
 		return 0, ""
@@ -573,12 +573,12 @@ func (j *judged) uncertain() (float64, string) {
 		return 0, ""
 	}
 	return in.High - in.Low, fmt.Sprintf("%s are too few to tell: the accuracy lies between %.2f and %.2f (95 %%)",
-		diag.Count(j.labelled(data.TestPart), "test bag")+j.withLabel(), in.Low, in.High)
+		diag.Count(j.labeled(data.TestPart), "test bag")+j.withLabel(), in.Low, in.High)
 }
 
 // withLabel returns words for the test bags that count, if some have no true label.
 func (j *judged) withLabel() string {
-	if j.labelled(data.TestPart) == len(j.Split.Test) {
+	if j.labeled(data.TestPart) == len(j.Split.Test) {
 		return ""
 	}
 	return " with a true label"

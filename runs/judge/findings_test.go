@@ -47,11 +47,11 @@ func TestJumpingWeightsAreFound(t *testing.T) {
 
 // Standard errors count the bags with a true label, and a best accuracy of 1 is not certain.
 func TestFindingsOfBagsWithoutLabels(t *testing.T) {
-	judge := func(labelled int, best, last float64) *judged {
+	judge := func(labeled int, best, last float64) *judged {
 		d := &data.Dataset{Classes: 2, Offsets: make([]int, 201), Labels: make([]int, 200), Candidates: make([]uint8, 400)}
 		for bag := range d.Labels {
 			d.Labels[bag] = -1
-			if bag%100 < labelled {
+			if bag%100 < labeled {
 				d.Labels[bag] = bag % 2
 			}
 		}
@@ -64,21 +64,21 @@ func TestFindingsOfBagsWithoutLabels(t *testing.T) {
 			Evaluation: &train.Evaluation{
 				Measures: train.Measures{data.ValidationPart: {measure.Accuracy: best}, data.TestPart: {measure.Accuracy: last}},
 				DetailOf: data.TestPart, Detail: &measure.Detail{Accuracy: &measure.Interval{Low: 0.4, High: 0.8},
-					Confusion: [][]int{{labelled / 2, 0}, {0, labelled / 2}},
-					Classes:   []measure.Class{{Support: labelled / 2}, {Support: labelled / 2}}}}}
+					Confusion: [][]int{{labeled / 2, 0}, {0, labeled / 2}},
+					Classes:   []measure.Class{{Support: labeled / 2}, {Support: labeled / 2}}}}}
 	}
 	for _, c := range []struct {
-		labelled   int
+		labeled    int
 		best, last float64
 		found      bool
 	}{{100, 0.667, 0.4, true}, {12, 0.667, 0.5, false}, {12, 1, 0.85, false}, {100, 1, 0.85, true}} {
-		j := judge(c.labelled, c.best, c.last)
+		j := judge(c.labeled, c.best, c.last)
 		_, fallen := j.fallen()
 		_, differ := j.disagreement()
 		if (fallen != "") != c.found || differ != "" && !c.found {
 			t.Errorf("%+v: %q, %q", c, fallen, differ)
 		}
-		if _, text := j.uncertain(); c.labelled < 100 && !strings.HasPrefix(text, "12 test bags with a true label are too few") {
+		if _, text := j.uncertain(); c.labeled < 100 && !strings.HasPrefix(text, "12 test bags with a true label are too few") {
 			t.Error(text)
 		}
 	}

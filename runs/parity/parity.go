@@ -116,7 +116,7 @@ func Measure(engines []Predictor, o Comparison) (*Agreement, error) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	r.judge()
+	r.evaluate()
 	return r, nil
 }
 

@@ -49,11 +49,11 @@ type Agreement struct {
 // LeaveOut excludes an engine from the verdict. Its results stay in Pairs and Failed.
 func (r *Agreement) LeaveOut(engine string) {
 	r.LeftOut = append(r.LeftOut, engine)
-	r.judge()
+	r.evaluate()
 }
 
-// judge updates OK and MaxAbsDiff.
-func (r *Agreement) judge() {
+// evaluate updates OK and MaxAbsDiff.
+func (r *Agreement) evaluate() {
 	r.OK, r.MaxAbsDiff = r.Err() == nil, 0
 	for _, p := range r.Pairs {
 		if r.counts(p) {

@@ -84,9 +84,9 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 			p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks
 			p.addGrid()
 			for _, k := range counts.kinds() {
-				p.addSteps(k.shares, paler(k.colour), stroke(k.colour))
+				p.addSteps(k.shares, paler(k.color), stroke(k.color))
 				if !slices.ContainsFunc(legend, func(e legendEntry) bool { return e.name == k.name }) {
-					legend = append(legend, legendEntry{name: k.name, fill: k.colour})
+					legend = append(legend, legendEntry{name: k.name, fill: k.color})
 				}
 			}
 			panels[i][j] = p
@@ -99,14 +99,14 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 type kindOf struct {
 	name   string
 	shares []float64
-	colour color.NRGBA
+	color  color.NRGBA
 }
 
 // kinds returns the histograms of the kinds that occur.
 func (c *ScoreCounts) kinds() (list []kindOf) {
-	add := func(name string, bins []int, colour color.NRGBA) {
+	add := func(name string, bins []int, color color.NRGBA) {
 		if sum := float64(total(bins)); sum > 0 {
-			k := kindOf{name, make([]float64, len(bins)), colour}
+			k := kindOf{name, make([]float64, len(bins)), color}
 			for i, n := range bins {
 				k.shares[i] = float64(n) / sum
 			}

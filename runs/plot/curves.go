@@ -25,7 +25,7 @@ type Curve struct {
 type Point struct{ X, Mean, Deviation float64 }
 
 // CurvePanel is one panel of curves, e.g. of one dataset. Curves of the same name have the same
-// colour in every panel.
+// color in every panel.
 type CurvePanel struct {
 	Heading string
 	Curves  []Curve
@@ -96,13 +96,13 @@ func curveNames(panels []CurvePanel) []string {
 	return names
 }
 
-// curveColours are the colours of Okabe and Ito 2008. After the last one they repeat with dashes.
-var curveColours = []color.NRGBA{blue, orange, green, {0xCC, 0x79, 0xA7, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF},
+// curveColors are the colours of Okabe and Ito 2008. After the last one they repeat with dashes.
+var curveColors = []color.NRGBA{blue, orange, green, {0xCC, 0x79, 0xA7, 0xFF}, {0xE6, 0x9F, 0x00, 0xFF},
 	{0x56, 0xB4, 0xE9, 0xFF}, ink}
 
 func curveStyle(i int) draw.LineStyle {
 	dashes := [][]vg.Length{nil, {6, 3}, {2, 2}}[i%3]
-	return stroke(curveColours[i%len(curveColours)], dashes...)
+	return stroke(curveColors[i%len(curveColors)], dashes...)
 }
 
 // addCurve draws a line through the means, with dots and bars, shifted to the right by shift.

@@ -250,8 +250,8 @@ func (h *Heatmap) notes() []string {
 	return h.Lines
 }
 
-// heatColours go from low to high attention in equal steps of lightness (viridis).
-var heatColours = []color.NRGBA{
+// heatColors go from low to high attention in equal steps of lightness (viridis).
+var heatColors = []color.NRGBA{
 	{0x44, 0x01, 0x54, 0xFF}, {0x3B, 0x52, 0x8B, 0xFF}, {0x21, 0x91, 0x8C, 0xFF}, {0x5E, 0xC9, 0x62, 0xFF},
 	{0xFD, 0xE7, 0x25, 0xFF},
 }
@@ -261,9 +261,9 @@ func heat(share float64) color.NRGBA {
 	if math.IsNaN(share) {
 		return frame
 	}
-	at := max(0, min(share, 1)) * float64(len(heatColours)-1)
-	i := min(int(at), len(heatColours)-2)
-	a, b, t := heatColours[i], heatColours[i+1], at-float64(i)
+	at := max(0, min(share, 1)) * float64(len(heatColors)-1)
+	i := min(int(at), len(heatColors)-2)
+	a, b, t := heatColors[i], heatColors[i+1], at-float64(i)
 	mix := func(x, y uint8) uint8 { return uint8(float64(x)*(1-t) + float64(y)*t + 0.5) }
 	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xFF}
 }

@@ -44,7 +44,7 @@ func TestHeatmap(t *testing.T) {
 	for _, c := range []struct {
 		x, y int
 		want color.NRGBA
-	}{{64, 64, heatColours[0]}, {960, 600, heatColours[4]}, {2*128 + 64, 2*128 + 64, color.NRGBA{255, 255, 255, 255}}} {
+	}{{64, 64, heatColors[0]}, {960, 600, heatColors[4]}, {2*128 + 64, 2*128 + 64, color.NRGBA{255, 255, 255, 255}}} {
 		if got := m.NRGBAAt(c.x, c.y); got != c.want {
 			t.Errorf("the pixel at %d, %d is %v, expected %v", c.x, c.y, got, c.want)
 		}
@@ -99,9 +99,9 @@ func TestHeatmapRange(t *testing.T) {
 		h    *Heatmap
 		want []color.NRGBA
 		flat bool
-	}{{near, []color.NRGBA{heatColours[0], heat(7. / 13), heatColours[4]}, true},
-		{far, []color.NRGBA{heatColours[0], heatColours[2], heatColours[4]}, false}, {part, []color.NRGBA{heatColours[0],
-			heatColours[2]}, false}} {
+	}{{near, []color.NRGBA{heatColors[0], heat(7. / 13), heatColors[4]}, true},
+		{far, []color.NRGBA{heatColors[0], heatColors[2], heatColors[4]}, false}, {part, []color.NRGBA{heatColors[0],
+			heatColors[2]}, false}} {
 		m := c.h.picture()
 		width := m.Bounds().Dx() / len(c.want)
 		for i, want := range c.want {

@@ -37,7 +37,7 @@ func LossAccuracy(title string, metrics []train.Metrics) []byte {
 		get  func(train.Metrics) *float64
 	}{
 		{"accuracy of training bags", stroke(blue), accuracy(data.TrainPart)},
-		{"of validation bags", stroke(curveColours[3]), accuracy(data.ValidationPart)},
+		{"of validation bags", stroke(curveColors[3]), accuracy(data.ValidationPart)},
 		{"of test bags", stroke(orange), accuracy(data.TestPart)},
 		{"true labels found", stroke(green, 5, 3), func(m train.Metrics) *float64 { return m.Disambiguation }},
 	} {

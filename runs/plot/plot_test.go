@@ -89,7 +89,7 @@ func figures(epochs int) map[string]func() []byte {
 		judged.Add([]float32{p, 1 - p}, [][]uint8{{1, 0}, {0, 1}}[int(r.Float64()*1.4)], nil)
 	}
 	bins := judged.Detail([]string{"a", "b"}).Reliability
-	unlabelled := []train.AttentionSnapshot{{Epoch: 1, Train: train.Scores{Unknown: snapshots[0].Test.Positive}}}
+	unlabeled := []train.AttentionSnapshot{{Epoch: 1, Train: train.Scores{Unknown: snapshots[0].Test.Positive}}}
 	return map[string]func() []byte{
 		"loss": func() []byte { return LossAccuracy("DEMIPL on MNIST-MIPL, r = 1", metrics) },
 		"loss-only": func() []byte {
@@ -99,7 +99,7 @@ func figures(epochs int) map[string]func() []byte {
 			return AttentionSnapshots("Attention scores of the test bags",
 				snapshots)
 		},
-		"attention-1": func() []byte { return AttentionSnapshots("Attention scores", unlabelled) },
+		"attention-1": func() []byte { return AttentionSnapshots("Attention scores", unlabeled) },
 		"trajectories": func() []byte {
 			return WeightTrajectories("Label weights of six training bags", bags, digits)
 		},

@@ -66,10 +66,10 @@ func Reliability(title string, bins []measure.Bin) []byte {
 }
 
 // addBar draws a bar from the x axis up to a height.
-func (p *panel) addBar(low, high, height float64, colour color.NRGBA) {
+func (p *panel) addBar(low, high, height float64, color color.NRGBA) {
 	outline := plotter.XYs{{X: low, Y: 0}, {X: low, Y: height}, {X: high, Y: height}, {X: high, Y: 0}}
-	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: paler(colour)}, &plotter.Line{XYs: outline,
-		LineStyle: draw.LineStyle{Color: colour, Width: 1.2}})
+	p.Add(&plotter.Polygon{XYs: []plotter.XYs{outline}, Color: paler(color)}, &plotter.Line{XYs: outline,
+		LineStyle: draw.LineStyle{Color: color, Width: 1.2}})
 }
 
 // paler returns a colour for areas.

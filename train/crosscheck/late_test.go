@@ -70,7 +70,7 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 		r.Engine = e
 		return r, err
 	}}
-	report, err := train.One(t.Context(), by, o, train.Options{})
+	report, err := train.TrainOne(t.Context(), by, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,9 +51,9 @@ train:
 // Masks of maxima are correct although XLA may round a value differently in each place that uses
 // it. With masks that compared values with the maximum, the parameters of this spec were off by
 // 0.9 % after one step and by 3.3 % after four.
-func TestMaximaOfUnoptimisedXLA(t *testing.T) {
+func TestMaximaOfUnoptimizedXLA(t *testing.T) {
 	enginetest.OnlyOnPlugin(t)
-	if !enginetest.Unoptimised(t) {
+	if !enginetest.Unoptimized(t) {
 		return
 	}
 	const seed, steps = 60, 4

@@ -51,12 +51,12 @@ var optimizers = [][]string{
 	{"train.optimizer=rmsprop", "train.lr=0.003"},
 	{"train.accumulate=3", "train.optimizer=adam", "train.lr=0.01", "train.clip=0.2"},
 	{"train.accumulate=2", "train.class_weights=balanced"},
-	{"train.accumulate=2", "train.clip=0.2", "train.batch=2", normalised, "loss=[disambiguation]"},
+	{"train.accumulate=2", "train.clip=0.2", "train.batch=2", normalized, "loss=[disambiguation]"},
 	{"train.optimizer=rmsprop", "train.lr=0.003", "train.momentum=0.9", "train.weight_decay=0.01", "train.alpha=0.9"},
 }
 
-// normalised has batch normalisations of instances and of bags.
-const normalised = "model.blocks=[dense: 8, batch_norm, relu, pool: mean, dense: 6, batch_norm: 0.3, classifier]"
+// normalized has batch normalisations of instances and of bags.
+const normalized = "model.blocks=[dense: 8, batch_norm, relu, pool: mean, dense: 6, batch_norm: 0.3, classifier]"
 
 // position returns the position of step, counted from 0, among the updates of a program.
 func position(p *compile.Program, step int) compile.Position {

@@ -62,7 +62,7 @@ func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
 	if by == nil {
 		by = &train.StepTrainer{New: m.make}
 	}
-	r, err := train.One(context.Background(), by, o, train.Options{})
+	r, err := train.TrainOne(context.Background(), by, o, train.Options{})
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
@@ -187,11 +187,11 @@ func (m maker) interrupted(t *testing.T, o *train.Trial, epoch int) *train.Repor
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	_, err := train.One(ctx, by, &own, train.Options{Observer: &stopper{epoch: epoch, stop: cancel}})
+	_, err := train.TrainOne(ctx, by, &own, train.Options{Observer: &stopper{epoch: epoch, stop: cancel}})
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("%s: an interrupted training gives %v", m.name, err)
 	}
-	r, err := train.One(context.Background(), by, &own, train.Options{Resume: true})
+	r, err := train.TrainOne(context.Background(), by, &own, train.Options{Resume: true})
 	if err != nil || r.Resumed < epoch {
 		t.Fatalf("%s: %v when resumed", m.name, err)
 	}

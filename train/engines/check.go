@@ -45,7 +45,7 @@ func (c *checked) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 		}
 		right = append(right, i)
 	}
-	train.Some(ctx, c.Trainer, trials, right, o, done)
+	train.TrainSubset(ctx, c.Trainer, trials, right, o, done)
 }
 
 // check compares the device with the CPU, once for each program.
@@ -78,7 +78,7 @@ func compareDevice(ctx context.Context, p *compile.Program, device string, on, c
 
 // addTraining trains a trial and adds its results.
 func addTraining(ctx context.Context, to *onnxruntime.Computed, t *train.Trial, by train.Trainer) error {
-	r, err := train.One(ctx, by, t, train.Options{})
+	r, err := train.TrainOne(ctx, by, t, train.Options{})
 	if err != nil {
 		return err
 	}
@@ -154,7 +154,7 @@ func TryXLA(ctx context.Context, b *xla.Backend) (preparing, step time.Duration,
 // epochs.
 func try(ctx context.Context, by train.Trainer, t *train.Trial) (preparing, step time.Duration, err error) {
 	began := time.Now()
-	report, err := train.One(ctx, by, t, train.Options{})
+	report, err := train.TrainOne(ctx, by, t, train.Options{})
 	if err != nil {
 		return 0, 0, err
 	}

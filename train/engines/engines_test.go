@@ -134,7 +134,7 @@ func TestEnginesTrain(t *testing.T) {
 		}
 		defer choice.Close()
 		for range 2 {
-			got, err := train.One(t.Context(), choice.trainer, trial, train.Options{})
+			got, err := train.TrainOne(t.Context(), choice.trainer, trial, train.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v", choice.Engine, err)
 			}
@@ -199,12 +199,12 @@ func TestGPUAgainstTheCPU(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = train.One(t.Context(), wrong, trial, train.Options{})
+	_, err = train.TrainOne(t.Context(), wrong, trial, train.Options{})
 	var refused *onnxruntime.WrongDeviceError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "xla on cuda computes wrong numbers") {
 		t.Errorf("a device with wrong steps is not refused: %v", err)
 	}
-	if _, err := train.One(t.Context(), gpu, trial, train.Options{}); err != nil {
+	if _, err := train.TrainOne(t.Context(), gpu, trial, train.Options{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -114,7 +114,7 @@ func (f *fitLearner) fit(ctx context.Context, p *train.Problem) (train.FittedMod
 	switch kind := spec.Learner.Kind; kind.V {
 	case plaggd.Name:
 		return plaggd.Fit(ctx, plaggd.Settings{
-			Vector: plaggd.Vector(a["vector"].Str()), Neighbours: a["neighbours"].Int(), Width: a["width"].Float(),
+			Vector: plaggd.Vector(a["vector"].Str()), Neighbors: a["neighbours"].Int(), Width: a["width"].Float(),
 			Gamma: a["gamma"].Float(), Lambda: a["lambda"].Float(), Mu: a["mu"].Float(), Iterations: a["iterations"].Int(),
 		}, p, f.iteration)
 	case miplgp.Name:

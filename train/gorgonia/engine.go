@@ -22,7 +22,7 @@ type Engine struct {
 	shared        *lowering.Params[float32] // parameters and statistics that machines share, by name
 	training      *machines
 	update        *lowering.Machine[float32]
-	renew         *machines // label weights after the step; nil if the training graph computes them
+	weightUpdate  *machines // label weights after the step; nil if the training graph computes them
 	infer         *machines
 	result        train.StepResult
 }
@@ -63,7 +63,7 @@ func (e *Engine) lower(grads map[string][]float32) error {
 	p, o := e.program, lowering.Lowering[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
 	e.infer = newMachines(p, p.Infer, o)
 	if p.WeightUpdate != nil {
-		e.renew = newMachines(p, p.WeightUpdate, o)
+		e.weightUpdate = newMachines(p, p.WeightUpdate, o)
 	}
 	update, err := compile.Update(p)
 	if err == nil {
@@ -97,10 +97,10 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 		copy(v, e.update.Output(compile.UpdatedName(name)))
 	}
 	e.spread()
-	if e.renew == nil {
+	if e.weightUpdate == nil {
 		return r, nil
 	}
-	if m, err = e.renew.step(b); err != nil {
+	if m, err = e.weightUpdate.step(b); err != nil {
 		return nil, err
 	}
 	r.LabelWeights = append(r.LabelWeights[:0], m.Output(compile.OutLabelWeights)...)
@@ -167,7 +167,7 @@ func (e *Engine) spread() {
 
 // Close frees the machines.
 func (e *Engine) Close() error {
-	for _, m := range []*machines{e.training, e.infer, e.renew} {
+	for _, m := range []*machines{e.training, e.infer, e.weightUpdate} {
 		if m != nil {
 			m.bySize.Clear()
 		}

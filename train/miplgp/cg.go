@@ -25,7 +25,7 @@ type conjugate struct {
 	p      *problem
 	s      Settings
 	shift  []float32
-	x      matrix // centred instances
+	x      matrix // centered instances
 	pivots *pivots
 	space  *native.Workspace
 }
@@ -34,7 +34,7 @@ type conjugate struct {
 func newCG(p *problem, s Settings) (*conjugate, error) {
 	s.Rank = min(s.Rank, p.n())
 	g := &conjugate{p: p, s: s, space: native.NewWorkspace(s.Kernels)}
-	g.x, g.shift = p.centred()
+	g.x, g.shift = p.centered()
 	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
 	n, width := p.n(), 1+s.Probes
 	var err error

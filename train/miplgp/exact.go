@@ -42,7 +42,7 @@ type exact struct {
 
 func newExact(p *problem) *exact {
 	e, n := &exact{p: p}, p.n()
-	e.x, e.shift = p.centred()
+	e.x, e.shift = p.centered()
 	e.squared = mat.NewSymDense(n, nil)
 	rows(n, func(lo, hi int) {
 		for i := lo; i < hi; i++ {

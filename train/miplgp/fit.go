@@ -128,9 +128,9 @@ func learn(ctx context.Context, o objective, p *problem, s Settings, observe fun
 			for _, m := range h.mean {
 				prior = append(prior, slices.Repeat([]float64{m}, p.n())...)
 			}
-			now.renew(prior, false)
+			now.setConfidences(prior, false)
 		default:
-			now.renew(e.f, true)
+			now.setConfidences(e.f, true)
 		}
 		rate := s.LR * (1 + math.Cos(math.Pi*float64(t)/float64(s.Iterations))) / 2
 		step.descend(r, r.chain(e.grad), rate)

@@ -49,7 +49,7 @@ func newInducing(ctx context.Context, p *problem, s Settings) *inducing {
 // newInducingAt uses the chosen instances as inducing points.
 func newInducingAt(ctx context.Context, p *problem, chosen []int) *inducing {
 	m := len(chosen)
-	x, shift := p.centred()
+	x, shift := p.centered()
 	o := &inducing{p: p, chosen: chosen, shift: shift, points: newMatrix(m, p.Dim)}
 	for u, i := range chosen {
 		copy(o.points.Data[u*p.Dim:(u+1)*p.Dim], x.Data[i*p.Dim:(i+1)*p.Dim])

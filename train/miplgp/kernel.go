@@ -66,9 +66,9 @@ func rowsOf(m matrix, lo, hi int) matrix {
 	return matrix{Rows: hi - lo, Cols: m.Cols, Stride: m.Stride, Data: m.Data[lo*m.Stride : hi*m.Stride]}
 }
 
-// centred returns the instances minus their mean, so that squared distances have small rounding errors, and the mean
+// centered returns the instances minus their mean, so that squared distances have small rounding errors, and the mean
 // [dim].
-func (p *problem) centred() (x matrix, mean []float32) {
+func (p *problem) centered() (x matrix, mean []float32) {
 	sum := make([]float64, p.Dim)
 	for i, v := range p.X {
 		sum[i%p.Dim] += float64(v)

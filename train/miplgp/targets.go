@@ -17,13 +17,13 @@ type targets struct {
 func newTargets(p *problem, eps float64) *targets {
 	size := p.n() * p.outputs()
 	t := &targets{p: p, eps: eps, y: make([]float64, size), noise: make([]float64, size)}
-	t.renew(make([]float64, size), true)
+	t.setConfidences(make([]float64, size), true)
 	return t
 }
 
-// renew sets the confidences of every instance to the softmax of f over its augmented candidate set
+// setConfidences sets the confidences of every instance to the softmax of f over its augmented candidate set
 // and updates the targets. It updates the noise only if noise is true.
-func (t *targets) renew(f []float64, noise bool) {
+func (t *targets) setConfidences(f []float64, noise bool) {
 	n, row := t.p.n(), make([]float64, t.p.outputs())
 	for i := range n {
 		t.p.confidences(i, f, row)

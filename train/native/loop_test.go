@@ -26,7 +26,7 @@ func TestLoopAllocatesNothing(t *testing.T) {
 		trial.Snapshots = []int{} // no epoch records attention scores
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if _, err := train.One(t.Context(), by, trial, train.Options{}); err != nil {
+		if _, err := train.TrainOne(t.Context(), by, trial, train.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.ReadMemStats(&after)

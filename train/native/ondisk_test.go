@@ -92,11 +92,11 @@ func TestOnDisk(t *testing.T) {
 	table, _ := slides(t)
 	set := open(t, table)
 	inMemory := loaded(t, set)
-	a, err := train.One(context.Background(), byNative, trialOn(t, set), train.Options{})
+	a, err := train.TrainOne(context.Background(), byNative, trialOn(t, set), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := train.One(context.Background(), byNative, trialOn(t, inMemory), train.Options{})
+	b, err := train.TrainOne(context.Background(), byNative, trialOn(t, inMemory), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestOnDiskAttention(t *testing.T) {
 	table, _ := slides(t)
 	for _, override := range []string{"train.sampling=shuffle", "train.sampling=balanced"} {
 		trial := trialOn(t, open(t, table), override)
-		r, err := train.One(context.Background(), byNative, trial, train.Options{})
+		r, err := train.TrainOne(context.Background(), byNative, trial, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestSample(t *testing.T) {
 		t.Helper()
 		trial := trialOn(t, set, overrides...)
 		trial.Dir, trial.Until = dir, until
-		r, err := train.One(context.Background(), byNative, trial, train.Options{Resume: true})
+		r, err := train.TrainOne(context.Background(), byNative, trial, train.Options{Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,13 +214,13 @@ func TestSample(t *testing.T) {
 // kept, and once the file is back, the training continues to the same result.
 func TestOnDiskFileVanishes(t *testing.T) {
 	table, file := slides(t)
-	want, err := train.One(context.Background(), byNative, trialOn(t, open(t, table)), train.Options{})
+	want, err := train.TrainOne(context.Background(), byNative, trialOn(t, open(t, table)), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trial := trialOn(t, open(t, table))
 	trial.Dir = filepath.Join(t.TempDir(), "run")
-	_, err = train.One(context.Background(), byNative, trial, train.Options{Observer: &remover{file: file}})
+	_, err = train.TrainOne(context.Background(), byNative, trial, train.Options{Observer: &remover{file: file}})
 	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") ||
 		!strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
 		t.Fatalf("after the file was removed: %v", err)
@@ -230,7 +230,7 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	}
 	again := trialOn(t, open(t, table))
 	again.Dir = trial.Dir
-	got, err := train.One(context.Background(), byNative, again, train.Options{Resume: true})
+	got, err := train.TrainOne(context.Background(), byNative, again, train.Options{Resume: true})
 	if err != nil {
 		t.Fatal(err)
 	}

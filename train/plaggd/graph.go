@@ -15,10 +15,10 @@ import (
 // graphOf is the weighted neighbour graph of the training vectors. Row i of S has weights only for
 // neighbours[i]; they are at least 0 and sum to 1.
 type graphOf struct {
-	points     *mat.Dense  // X' [m, d]
-	neighbours [][]int     // [m][k]
-	grams      [][]float64 // [m][k*k] inner products of the differences of point i to its neighbours
-	weights    [][]float64 // [m][k]
+	points    *mat.Dense  // X' [m, d]
+	neighbors [][]int     // [m][k]
+	grams     [][]float64 // [m][k*k] inner products of the differences of point i to its neighbours
+	weights   [][]float64 // [m][k]
 }
 
 func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
@@ -26,7 +26,7 @@ func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &graphOf{points: points, neighbours: lists, grams: make([][]float64, len(lists)), weights: make([][]float64,
+	g := &graphOf{points: points, neighbors: lists, grams: make([][]float64, len(lists)), weights: make([][]float64,
 		len(lists))}
 	for i := range lists {
 		if err := ctx.Err(); err != nil {
@@ -76,10 +76,10 @@ func nearestTo(x *mat.Dense, i, k int) []int {
 // addGram adds factor times the inner products of the differences of row i of x to its neighbours
 // to gram.
 func (g *graphOf) addGram(gram []float64, x *mat.Dense, i int, factor float64) {
-	n := len(g.neighbours[i])
+	n := len(g.neighbors[i])
 	_, d := x.Dims()
 	differences := make([]float64, n*d)
-	for a, j := range g.neighbours[i] {
+	for a, j := range g.neighbors[i] {
 		floats.SubTo(differences[a*d:(a+1)*d], x.RawRowView(i), x.RawRowView(j))
 	}
 	for a := range n {
@@ -112,7 +112,7 @@ func (g *graphOf) solve(ctx context.Context, lambda, mu float64, p *mat.Dense) e
 
 // residual sets out to P - S P.
 func (g *graphOf) residual(p, out *mat.Dense) {
-	for i, list := range g.neighbours {
+	for i, list := range g.neighbors {
 		row := out.RawRowView(i)
 		copy(row, p.RawRowView(i))
 		for a, j := range list {
@@ -126,7 +126,7 @@ func (g *graphOf) residual(p, out *mat.Dense) {
 // back sets out to (I - S)^T R.
 func (g *graphOf) back(r, out *mat.Dense) {
 	out.Copy(r)
-	for i, list := range g.neighbours {
+	for i, list := range g.neighbors {
 		row := r.RawRowView(i)
 		for a, j := range list {
 			if w := g.weights[i][a]; w != 0 {
@@ -148,8 +148,8 @@ func (g *graphOf) unevenness(p *mat.Dense) float64 {
 // norm2 returns an upper bound of the largest squared singular value of I - S: the product of its
 // largest column sum and largest row sum of absolute values.
 func (g *graphOf) norm2() float64 {
-	columns := make([]float64, len(g.neighbours))
-	for i, list := range g.neighbours {
+	columns := make([]float64, len(g.neighbors))
+	for i, list := range g.neighbors {
 		columns[i]++
 		for a, j := range list {
 			columns[j] += g.weights[i][a]

@@ -82,8 +82,8 @@ type model struct {
 	dim, classes  int
 	normalization *data.Normalization
 	vectors       *mat.Dense // of the training bags [m, d]
-	centre        []float64  // [d], their median in each feature, which is robust against outliers
-	centred       *mat.Dense // vectors minus centre
+	center        []float64  // [d], their median in each feature, which is robust against outliers
+	centered      *mat.Dense // vectors minus centre
 
 	width        float64
 	coefficients *mat.Dense // a [m, k]
@@ -97,15 +97,15 @@ func newModel(set Settings, p *train.Problem) (*model, error) {
 		return nil, err
 	}
 	n, d := m.vectors.Dims()
-	m.centre = make([]float64, d)
+	m.center = make([]float64, d)
 	for j := range d {
 		column := mat.Col(nil, j, m.vectors)
 		slices.Sort(column)
-		m.centre[j] = column[n/2]
+		m.center[j] = column[n/2]
 	}
-	m.centred = mat.DenseCopyOf(m.vectors)
+	m.centered = mat.DenseCopyOf(m.vectors)
 	for i := range n {
-		floats.Sub(m.centred.RawRowView(i), m.centre)
+		floats.Sub(m.centered.RawRowView(i), m.center)
 	}
 	return m, nil
 }
@@ -128,11 +128,11 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 	}
 	x := make([]float64, m.set.Vector.width(m.dim))
 	m.set.Vector.of(train.Normalized(instances, m.normalization), m.dim, x)
-	floats.Sub(x, m.centre)
+	floats.Sub(x, m.center)
 	f := append([]float64(nil), m.bias...)
-	rows, _ := m.centred.Dims()
+	rows, _ := m.centered.Dims()
 	for i := range rows {
-		d := floats.Distance(x, m.centred.RawRowView(i), 2) / m.width
+		d := floats.Distance(x, m.centered.RawRowView(i), 2) / m.width
 		floats.AddScaled(f, math.Exp(-d*d/2), m.coefficients.RawRowView(i))
 	}
 	for c := range f {
@@ -145,7 +145,7 @@ func (m *model) Predict(instances []float32, n int) (probabilities, attention []
 // Names of the parameters in the inference graph. Names of the kept vectors and their coefficients
 // end with the number of their block, from 1.
 const (
-	paramCentre       = "vectors.centre"
+	paramCenter       = "vectors.centre"
 	paramVectors      = "vectors.kept."            // [d, rows of the block]
 	paramExcess       = "vectors.excess."          // [1, rows of the block]
 	paramCoefficients = "regression.coefficients." // [rows of the block, k]
@@ -178,7 +178,7 @@ func (m *model) Graph() (*graph.Graph, map[string][]float32, error) {
 		x = b.Reshape(x, graph.Shape{graph.N, graph.Dim(m.dim)})
 	}
 	b.Label("z")
-	z := b.Sub(m.pool(b, x, bagOf), param(b, params, paramCentre, m.centre, 1, len(m.centre)))
+	z := b.Sub(m.pool(b, x, bagOf), param(b, params, paramCenter, m.center, 1, len(m.center)))
 	z = b.Mul(z, b.Scalar(m.unit()))
 	b.Label("kernel")
 	length := b.Sum(b.Mul(z, z), true, 1)
@@ -204,7 +204,7 @@ func (m *model) unit() float64 { return 1 / (math.Sqrt2 * m.width) }
 // sum returns sum_i (exp(2 z t_i - excess_i - far) - one) c_i, [B, k], with coefficients c_i = a_i
 // exp(-(|t_i|^2 - excess_i)), and the total of the c_i.
 func (m *model) sum(b *graph.Builder, params map[string][]float32, z, far, one *graph.Node) (*graph.Node, []float64) {
-	rows, d := m.centred.Dims()
+	rows, d := m.centered.Dims()
 	size := int(math.Ceil(math.Sqrt(float64(rows))))
 	total := make([]float64, m.classes)
 	var sums []*graph.Node
@@ -212,7 +212,7 @@ func (m *model) sum(b *graph.Builder, params map[string][]float32, z, far, one *
 		n := min(size, rows-from)
 		kept, excess, coefficients := mat.NewDense(d, n, nil), make([]float64, n), mat.NewDense(n, m.classes, nil)
 		for j := range n {
-			t := append([]float64(nil), m.centred.RawRowView(from+j)...)
+			t := append([]float64(nil), m.centered.RawRowView(from+j)...)
 			floats.Scale(m.unit(), t)
 			length := floats.Dot(t, t)
 			excess[j] = math.Max(0, length-maxAbsorbed)

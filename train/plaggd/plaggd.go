@@ -33,7 +33,7 @@ const (
 // Settings are the settings of the learner.
 type Settings struct {
 	Vector     Vector
-	Neighbours int     // of each training vector; with fewer training bags, all others
+	Neighbors  int     // of each training vector; with fewer training bags, all others
 	Width      float64 // sigma of the kernel exp(-d^2 / (2 sigma^2)); 0: mean distance of two training vectors
 	Gamma      float64 // above 0
 	Lambda     float64 // at least 0
@@ -88,12 +88,12 @@ type fit struct {
 // start computes the graph from the features, the confidences from the graph, and the first
 // regression.
 func (f *fit) start(m *model) error {
-	err := memory.Available().Check("fitting pl-aggd", bytesOfFit(len(f.candidates), f.set.Neighbours),
+	err := memory.Available().Check("fitting pl-aggd", bytesOfFit(len(f.candidates), f.set.Neighbors),
 		"use fewer neighbours or bags, or another learner")
 	if err != nil {
 		return err
 	}
-	if f.graph, err = newGraph(f.ctx, unitRows(m.vectors), f.set.Neighbours); err != nil {
+	if f.graph, err = newGraph(f.ctx, unitRows(m.vectors), f.set.Neighbors); err != nil {
 		return err
 	}
 	if err := f.graph.solve(f.ctx, 1, 0, nil); err != nil {
@@ -114,8 +114,8 @@ func (f *fit) start(m *model) error {
 // bytesOfFit returns the memory of the matrices of a fit on m bags: the kernel, which overwrites the distances, and its
 // factor [m, m], the inner products [k, k], indices and weights of the neighbours of each bag, and three matrices [k,
 // k] of the bag whose weights are being computed.
-func bytesOfFit(bags, neighbours int) float64 {
-	m, k := float64(bags), float64(min(neighbours, bags-1))
+func bytesOfFit(bags, neighbors int) float64 {
+	m, k := float64(bags), float64(min(neighbors, bags-1))
 	return 8 * (2*m*m + m*(k*k+2*k) + 3*k*k)
 }
 

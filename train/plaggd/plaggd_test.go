@@ -23,7 +23,7 @@ import (
 
 // settings returns the settings of the authors.
 func settings() Settings {
-	return Settings{Vector: Mean, Neighbours: 10, Gamma: 0.05, Lambda: 1, Mu: 1, Iterations: 10}
+	return Settings{Vector: Mean, Neighbors: 10, Gamma: 0.05, Lambda: 1, Mu: 1, Iterations: 10}
 }
 
 func prototypes(t *testing.T) *train.Problem {
@@ -212,7 +212,7 @@ func TestRefuses(t *testing.T) {
 }
 
 // The inner products of many neighbours need more memory than the kernel.
-func TestMemoryOfNeighbours(t *testing.T) {
+func TestMemoryOfNeighbors(t *testing.T) {
 	before := debug.SetMemoryLimit(256 << 20)
 	defer debug.SetMemoryLimit(before)
 	d := &data.Dataset{Shape: []int{1}, Classes: 2, Offsets: []int{0}}
@@ -221,7 +221,7 @@ func TestMemoryOfNeighbours(t *testing.T) {
 		d.Candidates = append(d.Candidates, uint8(1-i%2), uint8(i%2))
 	}
 	s := settings()
-	s.Neighbours = 10_000
+	s.Neighbors = 10_000
 	_, err := Fit(context.Background(), s, &train.Problem{Data: d, Train: d.AllBags()}, nil)
 	if _, large := errors.AsType[*memory.Error](err); !large || !strings.Contains(err.Error(), "use fewer neighbours") {
 		t.Errorf("400 bags with all others as neighbours: %v", err)

@@ -19,7 +19,7 @@ import (
 // reference is one problem of testdata/reference.py with its solution.
 type reference struct {
 	Vector        Vector
-	Neighbours    int
+	Neighbors     int `json:"neighbours"`
 	Lambda        float64
 	Mu            float64
 	Gamma         float64
@@ -49,7 +49,7 @@ func references(t *testing.T) []reference {
 }
 
 func (r *reference) settings() Settings {
-	return Settings{r.Vector, r.Neighbours, 0, r.Gamma, r.Lambda, r.Mu, r.Iterations}
+	return Settings{r.Vector, r.Neighbors, 0, r.Gamma, r.Lambda, r.Mu, r.Iterations}
 }
 
 func (r *reference) problem() *train.Problem {
@@ -94,7 +94,7 @@ func nearRows(t *testing.T, what string, got func(i, j int) float64, want [][]fl
 
 // weight returns S[i, j].
 func (g *graphOf) weight(i, j int) float64 {
-	for a, n := range g.neighbours[i] {
+	for a, n := range g.neighbors[i] {
 		if n == j {
 			return g.weights[i][a]
 		}

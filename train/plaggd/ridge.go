@@ -33,7 +33,7 @@ type solution struct {
 
 func newRidge(ctx context.Context, m *model, set Settings) (*ridge, error) {
 	r := &ridge{gamma: set.Gamma, width: set.Width}
-	k := distances2(m.centred)
+	k := distances2(m.centered)
 	if r.width == 0 {
 		r.width = meanDistance(k)
 		if r.width <= sameVector*mat.Norm(m.vectors, math.Inf(1)) { // means of equal instances differ by rounding

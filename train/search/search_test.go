@@ -165,7 +165,7 @@ func TestAlone(t *testing.T) {
 		if found.Epochs == 9 {
 			alone.Pause = 0
 		}
-		want, err := train.One(context.Background(), trainer(t), alone, train.Options{})
+		want, err := train.TrainOne(context.Background(), trainer(t), alone, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,7 +28,7 @@ func goBackend(t testing.TB) *xla.Backend {
 func run(t *testing.T, o *train.Trial) *train.Report {
 	t.Helper()
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }}
-	r, err := train.One(context.Background(), by, o, train.Options{})
+	r, err := train.TrainOne(context.Background(), by, o, train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestEngineFollowsOracle(t *testing.T) {
 	b := goBackend(t)
 	for _, batch := range []int{1, 16} {
 		o := traintest.Quickstart(t, 60, 3, batch)
-		got, err := train.One(context.Background(), &xla.Trainer{Backend: b}, o, train.Options{})
+		got, err := train.TrainOne(context.Background(), &xla.Trainer{Backend: b}, o, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

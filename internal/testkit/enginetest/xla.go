@@ -119,10 +119,10 @@ type lasting struct{ *pjrt.OpenDevice }
 
 func (lasting) Finalize() {}
 
-// Unoptimised runs the calling test again in a separate process in which XLA does not optimise: it
+// Unoptimized runs the calling test again in a separate process in which XLA does not optimise: it
 // then computes values again wherever they are used, rounded differently. It returns true in that
 // process, where the test continues, and false in the other one, where the test is done.
-func Unoptimised(t *testing.T) bool {
+func Unoptimized(t *testing.T) bool {
 	t.Helper()
 	const flags, level = "XLA_FLAGS", "--xla_backend_optimization_level=0"
 	if strings.Contains(os.Getenv(flags), level) {

@@ -19,7 +19,7 @@ import (
 const namespace = "http://www.w3.org/2000/svg"
 
 var (
-	colour   = regexp.MustCompile(`^(none|currentColor|white|black|#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6})$`)
+	color    = regexp.MustCompile(`^(none|currentColor|white|black|#[0-9A-Fa-f]{3}|#[0-9A-Fa-f]{6})$`)
 	numeric  = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?(px|pt|in|mm|%)?$`)
 	splitter = regexp.MustCompile(`[\s,()]+`)
 	command  = regexp.MustCompile(`[MmLlHhVvCcSsQqTtAaZz]`)
@@ -109,7 +109,7 @@ func checkAttribute(name, value string) error {
 			}
 		}
 	case "fill", "stroke", "color", "stop-color":
-		if !colour.MatchString(value) {
+		if !color.MatchString(value) {
 			return errors.New("not a colour")
 		}
 	case "d":

@@ -186,14 +186,14 @@ func loadFirst(list []Candidate, behind bool) {
 		case behind:
 			c.Verdict = "not used: the one above takes precedence"
 		default:
-			c.judge()
+			c.check()
 			behind = true
 		}
 	}
 }
 
-// judge loads a plugin and sets its version and verdict.
-func (c *Candidate) judge() {
+// check loads a plugin and sets its version and verdict.
+func (c *Candidate) check() {
 	if info, err := os.Stat(c.Path); err != nil || info.IsDir() {
 		c.Verdict = "is not a file"
 		return

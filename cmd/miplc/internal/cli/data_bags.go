@@ -32,7 +32,7 @@ type bagsOptions struct {
 	Seed       uint64
 	Candidates string
 	Outside    string
-	Unlabelled bool // folders are not classes
+	Unlabeled  bool // folders are not classes
 	Workers    int
 	Limits     imagebags.Limits
 
@@ -104,7 +104,7 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, as miplc data crowd writes it")
 	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError),
 		"with --candidates, action if the true class is not a candidate: "+outsideActions)
-	f.BoolVar(&o.Unlabelled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder "+
+	f.BoolVar(&o.Unlabeled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder "+
 		"names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
 	f.IntVar(&o.Limits.Pixels, "max-pixels", 0, "maximum number of pixels per image (default 25,000,000)")
@@ -113,7 +113,7 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 		return strings.Join(generators, ", ") + ": "
 	}
 	f.IntVar(&o.Row.Grid, "grid", o.Row.Grid, of("grid", "row", "sbn")+"side of the shrunk image in pixels")
-	f.StringVar(&o.SBN.Neighbours, "neighbours", o.SBN.Neighbours,
+	f.StringVar(&o.SBN.Neighbors, "neighbours", o.SBN.Neighbors,
 		of("neighbours", "sbn")+"colours of the neighbours as difference from the blob or as value")
 	f.IntVar(&o.KMeansSeg.Blob, "blob", o.KMeansSeg.Blob, of("blob", "kmeansseg")+"side of a blob in pixels")
 	f.StringVar(&o.KMeansSeg.Color, "color", o.KMeansSeg.Color, of("color", "kmeansseg")+"colour space, ycbcr or luv")
@@ -168,7 +168,7 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 		return err
 	}
 	defer sources.Close()
-	if o.Unlabelled {
+	if o.Unlabeled {
 		sources.ForgetClasses()
 	}
 	return o.save(func() (*data.Dataset, error) {
@@ -232,7 +232,7 @@ func (o *bagsOptions) checkCandidates() error {
 		return err
 	}
 	switch {
-	case o.Unlabelled && (o.Candidates != "" || o.flags.Changed("r")):
+	case o.Unlabeled && (o.Candidates != "" || o.flags.Changed("r")):
 		return console.Usagef("--unlabelled excludes --candidates and --r: the bags have no candidates")
 	case o.Candidates != "" && o.flags.Changed("r"):
 		return console.Usagef("--candidates and --r exclude each other: give only one of them")
@@ -252,7 +252,7 @@ func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.D
 	if table != nil {
 		return o.attach(set, table, o.Outside)
 	}
-	if o.Unlabelled {
+	if o.Unlabeled {
 		return set, nil
 	}
 	if set.Classes == 0 {

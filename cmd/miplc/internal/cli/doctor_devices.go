@@ -58,9 +58,9 @@ func tryAll(ctx context.Context, library string) []component {
 func tryIn(ctx context.Context, program, library, name string) component {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	var out, said bytes.Buffer
+	var out, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, program, "doctor", "--json", "--"+tryFlag, name, "--library", library)
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &said, time.Second
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &out, &stderr, time.Second
 	cmd.Env = append(os.Environ(), envTrying+"=1")
 	d := component{Name: name}
 	err := cmd.Run()
@@ -68,7 +68,7 @@ func tryIn(ctx context.Context, program, library, name string) component {
 	case ctx.Err() != nil:
 		d.Detail = fmt.Sprintf("no prediction ended within %v", tryTime)
 	case err != nil:
-		lines := strings.Split(strings.TrimSpace(said.String()), "\n")
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
 		d.Detail = fmt.Sprintf("it ended the process that tried it: %v: %s", err, lines[len(lines)-1])
 	default:
 		if err := json.Unmarshal(out.Bytes(), &d); err != nil {

@@ -16,11 +16,11 @@ import (
 // sure is the probability that a good model must be able to give.
 const sure = 0.9
 
-// judge returns an error for a model that cannot work, and adds warnings about probable mistakes to the program.
-func (p *Program) judge(train, infer *lowerer) error {
+// lint returns an error for a model that cannot work, and adds warnings about probable mistakes to the program.
+func (p *Program) lint(train, infer *lowerer) error {
 	var errs diag.List
-	train.judgeLoss(&errs)
-	infer.judgePredictions(&errs)
+	train.lintLoss(&errs)
+	infer.lintPredictions(&errs)
 	for i, d := range errs {
 		errs[i] = p.Spec.AtUserLine(d)
 	}
@@ -32,8 +32,8 @@ func (l *lowerer) warn(pos diag.Pos, format string, args ...any) {
 	l.prog.Warnings = append(l.prog.Warnings, diag.Errorf(pos, format, args...).Error())
 }
 
-// judgePredictions judges the outputs of the inference graph.
-func (l *lowerer) judgePredictions(errs *diag.List) {
+// lintPredictions checks the outputs of the inference graph.
+func (l *lowerer) lintPredictions(errs *diag.List) {
 	facts := graph.Analyze(l.graph, rangeOfLeaf)
 	p, k := l.graph.Output(OutProbabilities), l.prog.Signature.Classes
 	at := l.placeOf(l.spec.Model.Probabilities, "p")
@@ -66,9 +66,9 @@ func (l *lowerer) judgePredictions(errs *diag.List) {
 	}
 }
 
-// judgeLoss judges the loss, its terms and the parameters of the training graph. A loss that no parameter changes is an
+// lintLoss checks the loss, its terms and the parameters of the training graph. A loss that no parameter changes is an
 // error, because training would have no effect.
-func (l *lowerer) judgeLoss(errs *diag.List) {
+func (l *lowerer) lintLoss(errs *diag.List) {
 	facts := graph.Analyze(l.graph, rangeOfLeaf)
 	reached := facts.Leaves(l.graph.Output(OutLoss), true)
 	if !anyParam(reached) {
