@@ -329,16 +329,7 @@ func (w watching) Epoch(train.Metrics, train.Progress) {
 // epochs also has those that the engine measured in earlier ones. With keep: models, that model is kept in the folder
 // of a run.
 func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *Result) error {
-	place, err := r.trainers.EngineInfo(t.trial.Program.Spec)
-	if err != nil {
-		return err
-	}
-	var s *runs.Summary
-	if r.e.KeepModels() {
-		s, err = r.writeModel(ctx, c, t, place)
-	} else {
-		s, err = r.writer.Measure(ctx, t.trial, t.Report, place)
-	}
+	s, err := r.summarize(ctx, c, t)
 	if err != nil {
 		return err
 	}
@@ -366,7 +357,7 @@ func (r *runner) warnMeasured(by string) {
 
 // writeModel writes the folder of the run of a cell and returns its summary. Another process may compute the same cell,
 // so the run is first written to a temporary folder.
-func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place train.EngineInfo) (*runs.Summary, error) {
+func (r *runner) writeModel(ctx context.Context, c *Cell, t *training) (*runs.Summary, error) {
 	parent := filepath.Join(r.o.Dir, ModelsFolder)
 	if err := os.MkdirAll(parent, 0o777); err != nil {
 		return nil, err
@@ -376,7 +367,15 @@ func (r *runner) writeModel(ctx context.Context, c *Cell, t *training, place tra
 		return nil, err
 	}
 	defer os.RemoveAll(aside)
-	return r.writer.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report, place)
+	return r.writer.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report)
+}
+
+// summarize writes the model of a trained cell if it is kept, and returns the summary of its run.
+func (r *runner) summarize(ctx context.Context, c *Cell, t *training) (*runs.Summary, error) {
+	if r.e.KeepModels() {
+		return r.writeModel(ctx, c, t)
+	}
+	return r.writer.Measure(ctx, t.trial, t.Report)
 }
 
 // keeps reports whether the model of a cell is kept if it should be. It is missing if keep: models was added after the

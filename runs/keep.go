@@ -22,18 +22,18 @@ import (
 // temporary, which no other process uses, and then moves its files to dir. temporary must be on the
 // same file system. An existing run in dir is replaced unless it has the same model. A model that fails its check is
 // moved, too, with the names that Train gives it.
-func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.Trial, report *train.Report,
-	engine train.EngineInfo) (*Summary, error) {
+func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.Trial,
+	report *train.Report) (*Summary, error) {
 	t := *trial
 	t.Dir = temporary
-	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, engine)})
+	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, report.On)})
 	if err != nil {
 		return nil, err
 	}
 	defer folders[0].Close()
 	var s *Summary
 	if err = train.WriteMetrics(filepath.Join(temporary, train.MetricsFile), report.Metrics); err == nil {
-		s, err = w.writeResults(ctx, &t, report, engine)
+		s, err = w.writeResults(ctx, &t, report)
 	}
 	if failed := (*export.FailedCheck)(nil); errors.As(err, &failed) {
 		failed.Path, failed.Kept = ModelPath(dir), filepath.Join(dir, FailedModelFile)

@@ -35,8 +35,7 @@ type Writer struct{ baselines *judge.Baselines }
 func NewWriter() *Writer { return &Writer{judge.NewBaselines()} }
 
 // writeResults writes the checked model, the figures and the summary of a trained run.
-func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report,
-	engine train.EngineInfo) (*Summary, error) {
+func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
 	m, err := newTrainedModel(ctx, t, report)
 	if err != nil {
 		return nil, err
@@ -49,7 +48,7 @@ func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train
 	if err != nil {
 		return nil, err
 	}
-	s, err := w.summarize(ctx, m, found, engine)
+	s, err := w.summarize(ctx, m, found)
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +62,7 @@ func (w *Writer) writeResults(ctx context.Context, t *train.Trial, report *train
 
 // Measure returns the summary of a trained run without its folder: the accuracies are those of the model that it would
 // export.
-func (w *Writer) Measure(ctx context.Context, t *train.Trial, report *train.Report,
-	engine train.EngineInfo) (*Summary, error) {
+func (w *Writer) Measure(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
 	m, err := newTrainedModel(ctx, t, report)
 	if err != nil {
 		return nil, err
@@ -73,7 +71,7 @@ func (w *Writer) Measure(ctx context.Context, t *train.Trial, report *train.Repo
 	if err != nil {
 		return nil, err
 	}
-	return w.summarize(ctx, m, found, engine)
+	return w.summarize(ctx, m, found)
 }
 
 // knownLabels returns the number of bags with a true label in each part of the split, or nil if all
@@ -103,8 +101,7 @@ func knownLabels(t *train.Trial) map[string]int {
 }
 
 // summarize returns the summary of a run without its files. found is the evaluation of its model file.
-func (w *Writer) summarize(ctx context.Context, m *trainedModel, found *fileEvaluation,
-	engine train.EngineInfo) (*Summary, error) {
+func (w *Writer) summarize(ctx context.Context, m *trainedModel, found *fileEvaluation) (*Summary, error) {
 	t, r := m.trial, m.report
 	baseline, findings, err := w.baselines.Judge(ctx, t, r, &found.Evaluation)
 	if err != nil {
@@ -112,11 +109,11 @@ func (w *Writer) summarize(ctx context.Context, m *trainedModel, found *fileEval
 	}
 	spec := t.Program.Spec
 	s := &Summary{
-		Name: spec.Name.V, Version: CurrentBuild().Miplc, EngineReason: engine.Reason, Device: engine.Device,
-		DeviceName: engine.DeviceName, Seed: t.Seed(), Parameters: m.Program.FlatSize(),
+		Name: spec.Name.V, Version: CurrentBuild().Miplc, EngineReason: r.On.Reason, Device: r.On.Device,
+		DeviceName: r.On.DeviceName, Seed: t.Seed(), Parameters: m.Program.FlatSize(),
 		TestAccuracy:       found.Measures.Accuracy(data.TestPart),
 		ValidationAccuracy: found.Measures.Accuracy(data.ValidationPart),
-		Outcome: Outcome{Engine: r.Engine, Environment: environmentOf(t, engine, found.By), Diverged: r.Diverged,
+		Outcome: Outcome{Engine: r.Engine, Environment: environmentOf(t, r.On, found.By), Diverged: r.Diverged,
 			TrainAccuracy: found.Measures.Accuracy(data.TrainPart), Disambiguation: r.Disambiguation,
 			Baseline: baseline, Findings: findings},
 		Training: r.Training, Evaluation: found.Evaluation, Temperature: m.Temperature,
@@ -124,7 +121,7 @@ func (w *Writer) summarize(ctx context.Context, m *trainedModel, found *fileEval
 		Split: summarizeSplit(t), KnownLabels: knownLabels(t), SpecSHA256: spec.Identity(),
 	}
 	if spec.Fitted() {
-		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(engine.Device, engines.CPU)
+		s.Learner, s.Device = spec.Learner.Kind.V, cmp.Or(r.On.Device, engines.CPU)
 	}
 	return s, nil
 }

@@ -96,7 +96,6 @@ type trainCall struct {
 	trials    []*train.Trial
 	began     time.Time
 	left      []int // indices of trials that are not finished
-	trainers  *engines.Trainers
 	writer    *Writer
 	summaries []*Summary
 	errs      []error
@@ -134,8 +133,8 @@ func (b *trainCall) train(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	b.trainers = engines.NewTrainers(place)
-	defer b.trainers.Close()
+	trainers := engines.NewTrainers(place)
+	defer trainers.Close()
 	all := make([]*language.Spec, len(b.trials))
 	for i, t := range b.trials {
 		all[i] = t.Program.Spec
@@ -143,7 +142,7 @@ func (b *trainCall) train(ctx context.Context) error {
 	list, specs := make([]*train.Trial, len(b.left)), make([]*language.Spec, len(b.left))
 	for n, i := range b.left {
 		list[n] = b.trials[i]
-		engine, err := b.trainers.EngineInfo(list[n].Program.Spec)
+		engine, err := trainers.EngineInfo(list[n].Program.Spec)
 		if err != nil {
 			return err
 		}
@@ -170,10 +169,10 @@ func (b *trainCall) train(ctx context.Context) error {
 	if observer != nil && len(b.trials) > 1 {
 		observer = train.MergeObservers(observer, list)
 	}
-	b.trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
+	trainers.Train(ctx, list, train.Options{Resume: b.Resume, Observer: observer}, func(n int, out train.Outcome) {
 		i := b.left[n]
 		if b.errs[i] = out.Err; out.Err == nil {
-			b.summaries[i], b.errs[i] = b.writeTrained(ctx, list[n], out.Report)
+			b.summaries[i], b.errs[i] = b.writer.writeResults(ctx, list[n], out.Report)
 		}
 		if b.errs[i] != nil {
 			clearUnlessResumable(folders[n])
@@ -199,15 +198,6 @@ func warn(trials []*train.Trial, observer train.Observer) {
 			}
 		}
 	}
-}
-
-// writeTrained writes the results of a run with the engine that trained it.
-func (b *trainCall) writeTrained(ctx context.Context, t *train.Trial, report *train.Report) (*Summary, error) {
-	engine, err := b.trainers.EngineInfo(t.Program.Spec)
-	if err != nil {
-		return nil, err
-	}
-	return b.writer.writeResults(ctx, t, report, engine)
 }
 
 // results returns the results of all trials.

@@ -189,12 +189,12 @@ func (r *Run) addTestScores() {
 }
 
 // chosenReport returns the report of a run whose model was evaluated.
-func (r *Run) chosenReport(engine string, state *State) *Report {
+func (r *Run) chosenReport(on EngineInfo, state *State) *Report {
 	all := r.Metrics
 	if r.best.Epoch > 0 {
 		r.Metrics = all[:r.best.Epoch]
 	}
-	p := r.Report(engine, state)
+	p := r.Report(on, state)
 	r.Metrics, p.Metrics, p.Epochs, p.Seconds = all, all, r.done, 0
 	for _, m := range all {
 		p.Seconds += m.Seconds

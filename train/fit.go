@@ -349,7 +349,7 @@ func (f *fit) outcomes() ([]Outcome, error) {
 			r.Last = r.predictions
 			r.addTestScores()
 		}
-		list[i].Report = r.chosenReport(f.engine.Engine, states[i])
+		list[i].Report = r.chosenReport(f.engine, states[i])
 		list[i].Report.Resumed = r.resumed
 	}
 	return list, nil

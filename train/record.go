@@ -217,10 +217,10 @@ func (t *Trial) detailPart() string {
 }
 
 // Report returns the report after the last epoch, which was evaluated.
-func (r *Record) Report(engine string, state *State) *Report {
+func (r *Record) Report(on EngineInfo, state *State) *Report {
 	final := r.Metrics[len(r.Metrics)-1]
 	p := &Report{
-		Training: Training{Epochs: r.Epochs, Loss: final.Loss}, Engine: engine,
+		Training: Training{Epochs: r.Epochs, Loss: final.Loss}, Engine: on.Engine, On: on,
 		Diverged:       cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()),
 		Disambiguation: final.Disambiguation, Evaluation: r.evaluation(r.Last, final.Measures),
 		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state,

@@ -19,7 +19,8 @@ type Trajectory struct {
 // Report has the results of a trial, as the engine measured them.
 type Report struct {
 	Training
-	Engine   string
+	Engine   string      // name of the engine, or of the learner
+	On       EngineInfo  // empty for a learner without an engine
 	Resumed  int         // epochs in the checkpoint from which the training continued; 0: from the start
 	Diverged *Divergence // nil unless the loss exploded
 	// Disambiguation is the share of the training bags whose true label has the largest label weight; nil if no true

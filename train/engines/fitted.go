@@ -101,8 +101,8 @@ func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := f.Report(learner, &train.State{Params: params})
-	report.Program, report.Fitted = program, f.model
+	report := f.Report(f.EngineInfo, &train.State{Params: params})
+	report.Engine, report.Program, report.Fitted = learner, program, f.model
 	report.SampledAccuracy, report.Seconds = sampled, time.Since(f.began).Seconds()
 	return report, nil
 }
