@@ -85,6 +85,27 @@ func sub(p *planner, n *graph.Node, in []ref) ref {
 	return binary(kernel.SubVV)(p, n, in)
 }
 
+// mul is a product, which a comparison may be part of.
+func mul(p *planner, n *graph.Node, in []ref) ref {
+	for i, x := range n.In {
+		if p.deferred(x) {
+			dst := p.result(n)
+			refs := [operands]ref{dst, in[1-i], p.nodes[x.In[0].ID].value, p.nodes[x.In[1].ID].value}
+			p.add(operation{kernel: kernel.MulGreater, args: kernel.Args{N: p.size(n)}, refs: refs,
+				shares: [operands]bool{opA: true, opB: true}, flat: flatDst | flatA | flatB})
+			return dst
+		}
+	}
+	return binary(kernel.MulVV)(p, n, in)
+}
+
+func relu(p *planner, n *graph.Node, in []ref) ref {
+	if p.nodes[n.In[0].ID].relu {
+		return in[0]
+	}
+	return unary(kernel.Relu)(p, n, in)
+}
+
 // scaledAdd adds a product with a number to a value, or subtracts it.
 func (p *planner) scaledAdd(k kernel.Kernel, n, scaled *graph.Node, to ref) ref {
 	factor, x := p.scaled(scaled)

@@ -99,18 +99,24 @@ func (p *planner) overwrite() {
 		if dst.buffer.kind != inArena || dst.buffer.first != i || dst.at != 0 {
 			continue
 		}
+		var over *buffer
 		for k, shares := range o.shares {
 			from := o.refs[k].resolve()
 			if !shares || from.buffer == nil || from.at != 0 || from.buffer.size != dst.buffer.size || from.buffer.last != i ||
 				from.buffer.kept || o.readsAgain(operand(k), from.buffer) {
 				continue
 			}
-			named := from.buffer.kind == inMemory && updated[dst.buffer] == from.buffer.name
-			if from.buffer.kind == inArena || named {
-				from.buffer.last, from.buffer.kept = dst.buffer.last, dst.buffer.kept
-				dst.buffer.in, dst.buffer.at = from.buffer, 0
+			if from.buffer.kind == inMemory && updated[dst.buffer] == from.buffer.name {
+				over = from.buffer // rather than another one, from which the value would be copied
 				break
 			}
+			if from.buffer.kind == inArena && over == nil {
+				over = from.buffer
+			}
+		}
+		if over != nil {
+			over.last, over.kept = dst.buffer.last, dst.buffer.kept
+			dst.buffer.in, dst.buffer.at = over, 0
 		}
 	}
 }

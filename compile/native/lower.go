@@ -64,7 +64,9 @@ type nodeInfo struct {
 	output bool
 	// deferred reports that the nodes that read it compute it.
 	deferred bool
-	value    ref // unless it is deferred
+	// relu reports that the value is that of the ReLU of the node, a product: no other node can tell them apart.
+	relu  bool
+	value ref // unless it is deferred
 }
 
 // output is an output of the graph.
@@ -221,6 +223,12 @@ func (p *planner) analyze() {
 			if i := p.fusible(n); i >= 0 {
 				p.nodes[n.In[i].ID].deferred = true
 			}
+		case graph.OpMul:
+			if i := p.masked(n); i >= 0 {
+				p.nodes[n.In[i].ID].deferred = true
+			}
+		case graph.OpRelu:
+			p.nodes[n.In[0].ID].relu = p.activated(n)
 		}
 	}
 }
@@ -264,6 +272,37 @@ func (p *planner) fusible(n *graph.Node) int {
 		}
 	}
 	return -1
+}
+
+// masked returns the input of a product that is a comparison with a number, which can be computed with the product, or -1.
+func (p *planner) masked(n *graph.Node) int {
+	for i, x := range n.In {
+		info, other := &p.nodes[x.ID], n.In[1-i]
+		if x.Op == graph.OpGreater && len(info.users) == 1 && !info.output && !p.deferred(other) && p.size(x.In[1]) == 1 &&
+			p.size(n) > 1 && slices.Equal(p.dims(x), p.dims(n)) && slices.Equal(p.dims(x.In[0]), p.dims(n)) &&
+			slices.Equal(p.dims(other), p.dims(n)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// activated reports whether the input of a ReLU can be computed with it: a product of matrices that only the ReLU and
+// comparisons with 0 read, whose results are those for the ReLU.
+func (p *planner) activated(relu *graph.Node) bool {
+	x := relu.In[0]
+	info := &p.nodes[x.ID]
+	product := x.Op == graph.OpMatMul && !info.deferred || x.Op == graph.OpAdd &&
+		slices.ContainsFunc(x.In, func(in *graph.Node) bool { return in.Op == graph.OpMatMul && p.deferred(in) })
+	return product && !info.output && !slices.ContainsFunc(info.users, func(u *graph.Node) bool {
+		return u != relu && !(u.Op == graph.OpGreater && u.In[0] == x && isZero(u.In[1]))
+	})
+}
+
+// isZero reports whether a node is the number 0.
+func isZero(n *graph.Node) bool {
+	return n.Op == graph.OpFill && n.Attrs.Value == 0 ||
+		n.Op == graph.OpConst && !slices.ContainsFunc(n.Attrs.Data, func(v float64) bool { return v != 0 })
 }
 
 // isBias reports whether a product with these dims can start from a value: a row, or a matrix of the same size.
@@ -327,9 +366,9 @@ func init() {
 		graph.OpNeg: unary(kernel.Neg), graph.OpExp: unary(kernel.Exp), graph.OpLog: unary(kernel.Log),
 		graph.OpSqrt: unary(kernel.Sqrt), graph.OpAbs: unary(kernel.Abs), graph.OpSign: unary(kernel.Sign),
 		graph.OpTanh: unary(kernel.Tanh), graph.OpSigmoid: unary(kernel.Sigmoid), graph.OpSoftplus: unary(kernel.Softplus),
-		graph.OpRelu: unary(kernel.Relu), graph.OpErf: unary(kernel.Erf), graph.OpClamp: clamp, graph.OpStopGrad: view,
+		graph.OpRelu: relu, graph.OpErf: unary(kernel.Erf), graph.OpClamp: clamp, graph.OpStopGrad: view,
 
-		graph.OpAdd: add, graph.OpSub: sub, graph.OpMul: binary(kernel.MulVV), graph.OpDiv: binary(kernel.DivVV),
+		graph.OpAdd: add, graph.OpSub: sub, graph.OpMul: mul, graph.OpDiv: binary(kernel.DivVV),
 		graph.OpMaximum: binary(kernel.MaxVV), graph.OpMinimum: binary(kernel.MinVV),
 		graph.OpGreater: binary(kernel.GreaterVV), graph.OpGreaterOrEqual: binary(kernel.GreaterOrEqualVV),
 

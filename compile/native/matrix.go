@@ -33,6 +33,9 @@ func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 	a, b := p.factor(n.In[0]), p.factor(n.In[1])
 	dst := p.temporary(a.rows * b.cols)
 	args := kernel.Args{}
+	if p.nodes[p.node.ID].relu {
+		args.Relu = 1
+	}
 	if matrix {
 		args.SC = 4 * b.cols
 	}
@@ -69,6 +72,10 @@ func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 func (p *planner) gemv(dst ref, a factor, x, init ref) {
 	p.add(operation{kernel: kernel.Gemv, args: kernel.Args{M: a.rows, N: a.cols, SA: 4 * a.cols},
 		refs: [operands]ref{dst, a.ref, x, init}})
+	if p.nodes[p.node.ID].relu {
+		p.add(operation{kernel: kernel.Relu, args: kernel.Args{N: a.rows}, refs: [operands]ref{dst, dst},
+			shares: [operands]bool{opA: true}, flat: flatDst | flatA})
+	}
 }
 
 // gemm adds the product of a and a row-major matrix b with cols columns. args has the stride of init.

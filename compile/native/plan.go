@@ -4,6 +4,7 @@ package native
 
 import (
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"unsafe"
 
@@ -221,8 +222,8 @@ func (c *call) write(to *strings.Builder, indent string) {
 
 // Memory is what plans share: values with a name, which keep them between runs, and the arena of intermediate values.
 type Memory struct {
-	// OnGrow is called before a larger arena replaces the one that earlier plans use and keep alive; may be nil. The
-	// caller should drop those plans.
+	// OnGrow is called before a larger arena replaces the one that earlier plans and their outputs keep alive; may be
+	// nil. The caller should drop them.
 	OnGrow func()
 	named  map[string][]float32
 	arena  []float32
@@ -247,9 +248,13 @@ func (m *Memory) reserve(size int) ([]float32, error) {
 	if len(m.arena) >= size {
 		return m.arena, nil
 	}
+	large := len(m.arena) > unchecked
 	m.arena = nil
 	if m.OnGrow != nil {
 		m.OnGrow()
+	}
+	if large {
+		debug.FreeOSMemory() // otherwise the old arena and the new one would be in memory together
 	}
 	if size > unchecked {
 		if err := memory.Available().Check("a step", 4*float64(size), "use a smaller model or smaller batches"); err != nil {

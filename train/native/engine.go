@@ -81,7 +81,10 @@ func New(p *compile.Program, o Options) (*Engine, error) {
 		plans:  memory.Cache[size, *planned]{MaxCount: maxPlans},
 		result: train.StepResult{Terms: map[string]float64{}}, updates: map[string]string{},
 	}
-	e.memory.OnGrow = e.plans.Clear
+	e.memory.OnGrow = func() {
+		e.plans.Clear()
+		e.result = train.StepResult{Terms: e.result.Terms}
+	}
 	for _, name := range p.StateVectors() {
 		e.memory.Add(name, p.FlatSize())
 		e.updates[compile.UpdatedName(name)] = name

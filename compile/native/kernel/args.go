@@ -12,6 +12,7 @@ type Args struct {
 	M, N, K            int
 	SD, SA, SB, SC, TA int
 	TD                 int
+	Relu               int // of Gemm: 1 stores the ReLU of the result, 0 the result
 }
 
 // elem is the size of an element in bytes.

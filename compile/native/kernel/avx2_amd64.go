@@ -120,6 +120,9 @@ func scaledAdd256(args *Args)
 func scaledSub256(args *Args)
 
 //go:noescape
+func mulGreater256(args *Args)
+
+//go:noescape
 func sumRows256(args *Args)
 
 //go:noescape
@@ -236,6 +239,7 @@ func avx2Set() *Set {
 		GreaterOrEqualSV: greaterOrEqualSV256,
 		ScaledAdd:        scaledAdd256,
 		ScaledSub:        scaledSub256,
+		MulGreater:       mulGreater256,
 		SumRows:          sumRows256,
 		SumCols:          sumCols256,
 		MaxCols:          maxCols256,

@@ -1892,44 +1892,44 @@ TEXT ·addVV256(SB), NOSPLIT, $0-8
 row81:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest84
+	JGE  rest85
 
-block83:
+block84:
 	VMOVUPS (DX)(R9*1), Y1
 	VMOVUPS (BX)(R9*1), Y2
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block83
+	JLT     block84
 
-rest84:
+rest85:
 	TESTQ        SI, SI
-	JEQ          done82
+	JEQ          done83
 	VMASKMOVPS   (DX)(R9*1), Y0, Y1
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece85
+	JEQ          piece86
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece85:
+piece86:
 	TESTQ   $0x00000002, SI
-	JEQ     piece86
+	JEQ     piece87
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece86:
+piece87:
 	TESTQ  $0x00000001, SI
-	JEQ    piece87
+	JEQ    piece88
 	VMOVSS X1, (R9)
 
-piece87:
-done82:
+piece88:
+done83:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -1945,9 +1945,9 @@ end80:
 TEXT ·addVS256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end88
+	JLE     end89
 	CMPQ    40(AX), $0x00
-	JLE     end88
+	JLE     end89
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -1963,53 +1963,53 @@ TEXT ·addVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row89:
+row90:
 	VBROADCASTSS (BX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest92
+	JGE          rest94
 
-block91:
+block93:
 	VMOVUPS (DX)(R9*1), Y2
 	VADDPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block91
+	JLT     block93
 
-rest92:
+rest94:
 	TESTQ        SI, SI
-	JEQ          done90
+	JEQ          done92
 	VMASKMOVPS   (DX)(R9*1), Y0, Y2
 	VADDPS       Y1, Y2, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece93
+	JEQ          piece95
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece93:
+piece95:
 	TESTQ   $0x00000002, SI
-	JEQ     piece94
+	JEQ     piece96
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece94:
+piece96:
 	TESTQ  $0x00000001, SI
-	JEQ    piece95
+	JEQ    piece97
 	VMOVSS X1, (R9)
 
-piece95:
-done90:
+piece97:
+done92:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row89
+	JNE  row90
 
-end88:
+end89:
 	VZEROUPPER
 	RET
 
@@ -2018,9 +2018,9 @@ end88:
 TEXT ·addSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end96
+	JLE     end98
 	CMPQ    40(AX), $0x00
-	JLE     end96
+	JLE     end98
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2036,53 +2036,53 @@ TEXT ·addSV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row97:
+row99:
 	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest100
+	JGE          rest103
 
-block99:
+block102:
 	VMOVUPS (BX)(R9*1), Y2
 	VADDPS  Y2, Y1, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block99
+	JLT     block102
 
-rest100:
+rest103:
 	TESTQ        SI, SI
-	JEQ          done98
+	JEQ          done101
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VADDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece101
+	JEQ          piece104
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece101:
+piece104:
 	TESTQ   $0x00000002, SI
-	JEQ     piece102
+	JEQ     piece105
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece102:
+piece105:
 	TESTQ  $0x00000001, SI
-	JEQ    piece103
+	JEQ    piece106
 	VMOVSS X1, (R9)
 
-piece103:
-done98:
+piece106:
+done101:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row97
+	JNE  row99
 
-end96:
+end98:
 	VZEROUPPER
 	RET
 
@@ -2091,9 +2091,9 @@ end96:
 TEXT ·subVV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end104
+	JLE     end107
 	CMPQ    40(AX), $0x00
-	JLE     end104
+	JLE     end107
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2109,54 +2109,54 @@ TEXT ·subVV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row105:
+row108:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest108
+	JGE  rest112
 
-block107:
+block111:
 	VMOVUPS (DX)(R9*1), Y1
 	VMOVUPS (BX)(R9*1), Y2
 	VSUBPS  Y2, Y1, Y1
 	VMOVUPS Y1, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block107
+	JLT     block111
 
-rest108:
+rest112:
 	TESTQ        SI, SI
-	JEQ          done106
+	JEQ          done110
 	VMASKMOVPS   (DX)(R9*1), Y0, Y1
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VSUBPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece109
+	JEQ          piece113
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece109:
+piece113:
 	TESTQ   $0x00000002, SI
-	JEQ     piece110
+	JEQ     piece114
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece110:
+piece114:
 	TESTQ  $0x00000001, SI
-	JEQ    piece111
+	JEQ    piece115
 	VMOVSS X1, (R9)
 
-piece111:
-done106:
+piece115:
+done110:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row105
+	JNE  row108
 
-end104:
+end107:
 	VZEROUPPER
 	RET
 
@@ -2165,9 +2165,9 @@ end104:
 TEXT ·subVS256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end112
+	JLE     end116
 	CMPQ    40(AX), $0x00
-	JLE     end112
+	JLE     end116
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2183,53 +2183,53 @@ TEXT ·subVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row113:
+row117:
 	VBROADCASTSS (BX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest116
+	JGE          rest121
 
-block115:
+block120:
 	VMOVUPS (DX)(R9*1), Y2
 	VSUBPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block115
+	JLT     block120
 
-rest116:
+rest121:
 	TESTQ        SI, SI
-	JEQ          done114
+	JEQ          done119
 	VMASKMOVPS   (DX)(R9*1), Y0, Y2
 	VSUBPS       Y1, Y2, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece117
+	JEQ          piece122
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece117:
+piece122:
 	TESTQ   $0x00000002, SI
-	JEQ     piece118
+	JEQ     piece123
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece118:
+piece123:
 	TESTQ  $0x00000001, SI
-	JEQ    piece119
+	JEQ    piece124
 	VMOVSS X1, (R9)
 
-piece119:
-done114:
+piece124:
+done119:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row113
+	JNE  row117
 
-end112:
+end116:
 	VZEROUPPER
 	RET
 
@@ -2238,9 +2238,9 @@ end112:
 TEXT ·subSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end120
+	JLE     end125
 	CMPQ    40(AX), $0x00
-	JLE     end120
+	JLE     end125
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2256,53 +2256,53 @@ TEXT ·subSV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row121:
+row126:
 	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest124
+	JGE          rest130
 
-block123:
+block129:
 	VMOVUPS (BX)(R9*1), Y2
 	VSUBPS  Y2, Y1, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block123
+	JLT     block129
 
-rest124:
+rest130:
 	TESTQ        SI, SI
-	JEQ          done122
+	JEQ          done128
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VSUBPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece125
+	JEQ          piece131
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece125:
+piece131:
 	TESTQ   $0x00000002, SI
-	JEQ     piece126
+	JEQ     piece132
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece126:
+piece132:
 	TESTQ  $0x00000001, SI
-	JEQ    piece127
+	JEQ    piece133
 	VMOVSS X1, (R9)
 
-piece127:
-done122:
+piece133:
+done128:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row121
+	JNE  row126
 
-end120:
+end125:
 	VZEROUPPER
 	RET
 
@@ -2311,9 +2311,9 @@ end120:
 TEXT ·mulVV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end128
+	JLE     end134
 	CMPQ    40(AX), $0x00
-	JLE     end128
+	JLE     end134
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2329,54 +2329,54 @@ TEXT ·mulVV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row129:
+row135:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest132
+	JGE  rest139
 
-block131:
+block138:
 	VMOVUPS (DX)(R9*1), Y1
 	VMOVUPS (BX)(R9*1), Y2
 	VMULPS  Y2, Y1, Y1
 	VMOVUPS Y1, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block131
+	JLT     block138
 
-rest132:
+rest139:
 	TESTQ        SI, SI
-	JEQ          done130
+	JEQ          done137
 	VMASKMOVPS   (DX)(R9*1), Y0, Y1
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VMULPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece133
+	JEQ          piece140
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece133:
+piece140:
 	TESTQ   $0x00000002, SI
-	JEQ     piece134
+	JEQ     piece141
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece134:
+piece141:
 	TESTQ  $0x00000001, SI
-	JEQ    piece135
+	JEQ    piece142
 	VMOVSS X1, (R9)
 
-piece135:
-done130:
+piece142:
+done137:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row129
+	JNE  row135
 
-end128:
+end134:
 	VZEROUPPER
 	RET
 
@@ -2385,9 +2385,9 @@ end128:
 TEXT ·mulVS256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end136
+	JLE     end143
 	CMPQ    40(AX), $0x00
-	JLE     end136
+	JLE     end143
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2403,88 +2403,15 @@ TEXT ·mulVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row137:
+row144:
 	VBROADCASTSS (BX), Y1
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest140
-
-block139:
-	VMOVUPS (DX)(R9*1), Y2
-	VMULPS  Y1, Y2, Y2
-	VMOVUPS Y2, (CX)(R9*1)
-	ADDQ    $0x00000020, R9
-	CMPQ    R9, DI
-	JLT     block139
-
-rest140:
-	TESTQ        SI, SI
-	JEQ          done138
-	VMASKMOVPS   (DX)(R9*1), Y0, Y2
-	VMULPS       Y1, Y2, Y1
-	LEAQ         (CX)(R9*1), R9
-	TESTQ        $0x00000004, SI
-	JEQ          piece141
-	VMOVUPS      X1, (R9)
-	VEXTRACTF128 $0x01, Y1, X1
-	ADDQ         $0x10, R9
-
-piece141:
-	TESTQ   $0x00000002, SI
-	JEQ     piece142
-	VMOVLPS X1, (R9)
-	VPSRLDQ $0x08, X1, X1
-	ADDQ    $0x08, R9
-
-piece142:
-	TESTQ  $0x00000001, SI
-	JEQ    piece143
-	VMOVSS X1, (R9)
-
-piece143:
-done138:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row137
-
-end136:
-	VZEROUPPER
-	RET
-
-// func mulSV256(args *byte)
-// Requires: AVX
-TEXT ·mulSV256(SB), NOSPLIT, $0-8
-	MOVQ    args+0(FP), AX
-	CMPQ    32(AX), $0x00
-	JLE     end144
-	CMPQ    40(AX), $0x00
-	JLE     end144
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    16(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    SI, DI
-	ANDQ    $-8, DI
-	SHLQ    $0x02, DI
-	ANDQ    $0x07, SI
-	LEAQ    masks<>+32(SB), R8
-	MOVQ    SI, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVDQU (R8), Y0
-	MOVQ    32(AX), R8
-
-row145:
-	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
 	JGE          rest148
 
 block147:
-	VMOVUPS (BX)(R9*1), Y2
-	VMULPS  Y2, Y1, Y2
+	VMOVUPS (DX)(R9*1), Y2
+	VMULPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
@@ -2493,8 +2420,8 @@ block147:
 rest148:
 	TESTQ        SI, SI
 	JEQ          done146
-	VMASKMOVPS   (BX)(R9*1), Y0, Y2
-	VMULPS       Y2, Y1, Y1
+	VMASKMOVPS   (DX)(R9*1), Y0, Y2
+	VMULPS       Y1, Y2, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
 	JEQ          piece149
@@ -2520,15 +2447,15 @@ done146:
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row145
+	JNE  row144
 
-end144:
+end143:
 	VZEROUPPER
 	RET
 
-// func divVV256(args *byte)
+// func mulSV256(args *byte)
 // Requires: AVX
-TEXT ·divVV256(SB), NOSPLIT, $0-8
+TEXT ·mulSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
 	JLE     end152
@@ -2550,46 +2477,45 @@ TEXT ·divVV256(SB), NOSPLIT, $0-8
 	MOVQ    32(AX), R8
 
 row153:
-	XORQ R9, R9
-	CMPQ R9, DI
-	JGE  rest156
+	VBROADCASTSS (DX), Y1
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest157
 
-block155:
-	VMOVUPS (DX)(R9*1), Y1
+block156:
 	VMOVUPS (BX)(R9*1), Y2
-	VDIVPS  Y2, Y1, Y1
-	VMOVUPS Y1, (CX)(R9*1)
+	VMULPS  Y2, Y1, Y2
+	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block155
+	JLT     block156
 
-rest156:
+rest157:
 	TESTQ        SI, SI
-	JEQ          done154
-	VMASKMOVPS   (DX)(R9*1), Y0, Y1
+	JEQ          done155
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
-	VDIVPS       Y2, Y1, Y1
+	VMULPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece157
+	JEQ          piece158
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece157:
+piece158:
 	TESTQ   $0x00000002, SI
-	JEQ     piece158
+	JEQ     piece159
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece158:
+piece159:
 	TESTQ  $0x00000001, SI
-	JEQ    piece159
+	JEQ    piece160
 	VMOVSS X1, (R9)
 
-piece159:
-done154:
+piece160:
+done155:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -2600,14 +2526,14 @@ end152:
 	VZEROUPPER
 	RET
 
-// func divVS256(args *byte)
+// func divVV256(args *byte)
 // Requires: AVX
-TEXT ·divVS256(SB), NOSPLIT, $0-8
+TEXT ·divVV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end160
+	JLE     end161
 	CMPQ    40(AX), $0x00
-	JLE     end160
+	JLE     end161
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2623,53 +2549,127 @@ TEXT ·divVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row161:
+row162:
+	XORQ R9, R9
+	CMPQ R9, DI
+	JGE  rest166
+
+block165:
+	VMOVUPS (DX)(R9*1), Y1
+	VMOVUPS (BX)(R9*1), Y2
+	VDIVPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(R9*1)
+	ADDQ    $0x00000020, R9
+	CMPQ    R9, DI
+	JLT     block165
+
+rest166:
+	TESTQ        SI, SI
+	JEQ          done164
+	VMASKMOVPS   (DX)(R9*1), Y0, Y1
+	VMASKMOVPS   (BX)(R9*1), Y0, Y2
+	VDIVPS       Y2, Y1, Y1
+	LEAQ         (CX)(R9*1), R9
+	TESTQ        $0x00000004, SI
+	JEQ          piece167
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+piece167:
+	TESTQ   $0x00000002, SI
+	JEQ     piece168
+	VMOVLPS X1, (R9)
+	VPSRLDQ $0x08, X1, X1
+	ADDQ    $0x08, R9
+
+piece168:
+	TESTQ  $0x00000001, SI
+	JEQ    piece169
+	VMOVSS X1, (R9)
+
+piece169:
+done164:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row162
+
+end161:
+	VZEROUPPER
+	RET
+
+// func divVS256(args *byte)
+// Requires: AVX
+TEXT ·divVS256(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end170
+	CMPQ    40(AX), $0x00
+	JLE     end170
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    40(AX), SI
+	MOVQ    SI, DI
+	ANDQ    $-8, DI
+	SHLQ    $0x02, DI
+	ANDQ    $0x07, SI
+	LEAQ    masks<>+32(SB), R8
+	MOVQ    SI, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVDQU (R8), Y0
+	MOVQ    32(AX), R8
+
+row171:
 	VBROADCASTSS (BX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest164
+	JGE          rest175
 
-block163:
+block174:
 	VMOVUPS (DX)(R9*1), Y2
 	VDIVPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block163
+	JLT     block174
 
-rest164:
+rest175:
 	TESTQ        SI, SI
-	JEQ          done162
+	JEQ          done173
 	VMASKMOVPS   (DX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece165
+	JEQ          piece176
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece165:
+piece176:
 	TESTQ   $0x00000002, SI
-	JEQ     piece166
+	JEQ     piece177
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece166:
+piece177:
 	TESTQ  $0x00000001, SI
-	JEQ    piece167
+	JEQ    piece178
 	VMOVSS X1, (R9)
 
-piece167:
-done162:
+piece178:
+done173:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row161
+	JNE  row171
 
-end160:
+end170:
 	VZEROUPPER
 	RET
 
@@ -2678,9 +2678,9 @@ end160:
 TEXT ·divSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end168
+	JLE     end179
 	CMPQ    40(AX), $0x00
-	JLE     end168
+	JLE     end179
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2696,53 +2696,53 @@ TEXT ·divSV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row169:
+row180:
 	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest172
+	JGE          rest184
 
-block171:
+block183:
 	VMOVUPS (BX)(R9*1), Y2
 	VDIVPS  Y2, Y1, Y2
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block171
+	JLT     block183
 
-rest172:
+rest184:
 	TESTQ        SI, SI
-	JEQ          done170
+	JEQ          done182
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VDIVPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece173
+	JEQ          piece185
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece173:
+piece185:
 	TESTQ   $0x00000002, SI
-	JEQ     piece174
+	JEQ     piece186
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece174:
+piece186:
 	TESTQ  $0x00000001, SI
-	JEQ    piece175
+	JEQ    piece187
 	VMOVSS X1, (R9)
 
-piece175:
-done170:
+piece187:
+done182:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row169
+	JNE  row180
 
-end168:
+end179:
 	VZEROUPPER
 	RET
 
@@ -2751,9 +2751,9 @@ end168:
 TEXT ·maxVV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end176
+	JLE     end188
 	CMPQ    40(AX), $0x00
-	JLE     end176
+	JLE     end188
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2769,12 +2769,12 @@ TEXT ·maxVV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row177:
+row189:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest180
+	JGE  rest193
 
-block179:
+block192:
 	VMOVUPS (DX)(R9*1), Y1
 	VMOVUPS (BX)(R9*1), Y2
 	VMAXPS  Y2, Y1, Y3
@@ -2785,11 +2785,11 @@ block179:
 	VMOVUPS Y3, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block179
+	JLT     block192
 
-rest180:
+rest193:
 	TESTQ        SI, SI
-	JEQ          done178
+	JEQ          done191
 	VMASKMOVPS   (DX)(R9*1), Y0, Y1
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VMAXPS       Y2, Y1, Y3
@@ -2799,32 +2799,32 @@ rest180:
 	VORPS        Y1, Y3, Y3
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece181
+	JEQ          piece194
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece181:
+piece194:
 	TESTQ   $0x00000002, SI
-	JEQ     piece182
+	JEQ     piece195
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece182:
+piece195:
 	TESTQ  $0x00000001, SI
-	JEQ    piece183
+	JEQ    piece196
 	VMOVSS X3, (R9)
 
-piece183:
-done178:
+piece196:
+done191:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row177
+	JNE  row189
 
-end176:
+end188:
 	VZEROUPPER
 	RET
 
@@ -2833,9 +2833,9 @@ end176:
 TEXT ·maxVS256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end184
+	JLE     end197
 	CMPQ    40(AX), $0x00
-	JLE     end184
+	JLE     end197
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2851,13 +2851,13 @@ TEXT ·maxVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row185:
+row198:
 	VBROADCASTSS (BX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest188
+	JGE          rest202
 
-block187:
+block201:
 	VMOVUPS (DX)(R9*1), Y2
 	VMAXPS  Y1, Y2, Y3
 	VMAXPS  Y2, Y1, Y4
@@ -2867,11 +2867,11 @@ block187:
 	VMOVUPS Y3, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block187
+	JLT     block201
 
-rest188:
+rest202:
 	TESTQ        SI, SI
-	JEQ          done186
+	JEQ          done200
 	VMASKMOVPS   (DX)(R9*1), Y0, Y2
 	VMAXPS       Y1, Y2, Y3
 	VMAXPS       Y2, Y1, Y4
@@ -2880,32 +2880,32 @@ rest188:
 	VORPS        Y1, Y3, Y3
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece189
+	JEQ          piece203
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece189:
+piece203:
 	TESTQ   $0x00000002, SI
-	JEQ     piece190
+	JEQ     piece204
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece190:
+piece204:
 	TESTQ  $0x00000001, SI
-	JEQ    piece191
+	JEQ    piece205
 	VMOVSS X3, (R9)
 
-piece191:
-done186:
+piece205:
+done200:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row185
+	JNE  row198
 
-end184:
+end197:
 	VZEROUPPER
 	RET
 
@@ -2914,9 +2914,9 @@ end184:
 TEXT ·maxSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end192
+	JLE     end206
 	CMPQ    40(AX), $0x00
-	JLE     end192
+	JLE     end206
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -2932,13 +2932,13 @@ TEXT ·maxSV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row193:
+row207:
 	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest196
+	JGE          rest211
 
-block195:
+block210:
 	VMOVUPS (BX)(R9*1), Y2
 	VMAXPS  Y2, Y1, Y3
 	VMAXPS  Y1, Y2, Y4
@@ -2948,11 +2948,11 @@ block195:
 	VMOVUPS Y3, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block195
+	JLT     block210
 
-rest196:
+rest211:
 	TESTQ        SI, SI
-	JEQ          done194
+	JEQ          done209
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VMAXPS       Y2, Y1, Y3
 	VMAXPS       Y1, Y2, Y4
@@ -2961,32 +2961,32 @@ rest196:
 	VORPS        Y1, Y3, Y3
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece197
+	JEQ          piece212
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece197:
+piece212:
 	TESTQ   $0x00000002, SI
-	JEQ     piece198
+	JEQ     piece213
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece198:
+piece213:
 	TESTQ  $0x00000001, SI
-	JEQ    piece199
+	JEQ    piece214
 	VMOVSS X3, (R9)
 
-piece199:
-done194:
+piece214:
+done209:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row193
+	JNE  row207
 
-end192:
+end206:
 	VZEROUPPER
 	RET
 
@@ -2995,9 +2995,9 @@ end192:
 TEXT ·minVV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end200
+	JLE     end215
 	CMPQ    40(AX), $0x00
-	JLE     end200
+	JLE     end215
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -3013,12 +3013,12 @@ TEXT ·minVV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row201:
+row216:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest204
+	JGE  rest220
 
-block203:
+block219:
 	VMOVUPS (DX)(R9*1), Y1
 	VMOVUPS (BX)(R9*1), Y2
 	VMINPS  Y2, Y1, Y3
@@ -3029,174 +3029,12 @@ block203:
 	VMOVUPS Y3, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block203
-
-rest204:
-	TESTQ        SI, SI
-	JEQ          done202
-	VMASKMOVPS   (DX)(R9*1), Y0, Y1
-	VMASKMOVPS   (BX)(R9*1), Y0, Y2
-	VMINPS       Y2, Y1, Y3
-	VMINPS       Y1, Y2, Y4
-	VORPS        Y4, Y3, Y3
-	VCMPPS       $0x03, Y2, Y1, Y1
-	VORPS        Y1, Y3, Y3
-	LEAQ         (CX)(R9*1), R9
-	TESTQ        $0x00000004, SI
-	JEQ          piece205
-	VMOVUPS      X3, (R9)
-	VEXTRACTF128 $0x01, Y3, X3
-	ADDQ         $0x10, R9
-
-piece205:
-	TESTQ   $0x00000002, SI
-	JEQ     piece206
-	VMOVLPS X3, (R9)
-	VPSRLDQ $0x08, X3, X3
-	ADDQ    $0x08, R9
-
-piece206:
-	TESTQ  $0x00000001, SI
-	JEQ    piece207
-	VMOVSS X3, (R9)
-
-piece207:
-done202:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row201
-
-end200:
-	VZEROUPPER
-	RET
-
-// func minVS256(args *byte)
-// Requires: AVX
-TEXT ·minVS256(SB), NOSPLIT, $0-8
-	MOVQ    args+0(FP), AX
-	CMPQ    32(AX), $0x00
-	JLE     end208
-	CMPQ    40(AX), $0x00
-	JLE     end208
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    16(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    SI, DI
-	ANDQ    $-8, DI
-	SHLQ    $0x02, DI
-	ANDQ    $0x07, SI
-	LEAQ    masks<>+32(SB), R8
-	MOVQ    SI, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVDQU (R8), Y0
-	MOVQ    32(AX), R8
-
-row209:
-	VBROADCASTSS (BX), Y1
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest212
-
-block211:
-	VMOVUPS (DX)(R9*1), Y2
-	VMINPS  Y1, Y2, Y3
-	VMINPS  Y2, Y1, Y4
-	VORPS   Y4, Y3, Y3
-	VCMPPS  $0x03, Y1, Y2, Y2
-	VORPS   Y2, Y3, Y3
-	VMOVUPS Y3, (CX)(R9*1)
-	ADDQ    $0x00000020, R9
-	CMPQ    R9, DI
-	JLT     block211
-
-rest212:
-	TESTQ        SI, SI
-	JEQ          done210
-	VMASKMOVPS   (DX)(R9*1), Y0, Y2
-	VMINPS       Y1, Y2, Y3
-	VMINPS       Y2, Y1, Y4
-	VORPS        Y4, Y3, Y3
-	VCMPPS       $0x03, Y1, Y2, Y1
-	VORPS        Y1, Y3, Y3
-	LEAQ         (CX)(R9*1), R9
-	TESTQ        $0x00000004, SI
-	JEQ          piece213
-	VMOVUPS      X3, (R9)
-	VEXTRACTF128 $0x01, Y3, X3
-	ADDQ         $0x10, R9
-
-piece213:
-	TESTQ   $0x00000002, SI
-	JEQ     piece214
-	VMOVLPS X3, (R9)
-	VPSRLDQ $0x08, X3, X3
-	ADDQ    $0x08, R9
-
-piece214:
-	TESTQ  $0x00000001, SI
-	JEQ    piece215
-	VMOVSS X3, (R9)
-
-piece215:
-done210:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row209
-
-end208:
-	VZEROUPPER
-	RET
-
-// func minSV256(args *byte)
-// Requires: AVX
-TEXT ·minSV256(SB), NOSPLIT, $0-8
-	MOVQ    args+0(FP), AX
-	CMPQ    32(AX), $0x00
-	JLE     end216
-	CMPQ    40(AX), $0x00
-	JLE     end216
-	MOVQ    (AX), CX
-	MOVQ    8(AX), DX
-	MOVQ    16(AX), BX
-	MOVQ    40(AX), SI
-	MOVQ    SI, DI
-	ANDQ    $-8, DI
-	SHLQ    $0x02, DI
-	ANDQ    $0x07, SI
-	LEAQ    masks<>+32(SB), R8
-	MOVQ    SI, R9
-	SHLQ    $0x02, R9
-	SUBQ    R9, R8
-	VMOVDQU (R8), Y0
-	MOVQ    32(AX), R8
-
-row217:
-	VBROADCASTSS (DX), Y1
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest220
-
-block219:
-	VMOVUPS (BX)(R9*1), Y2
-	VMINPS  Y2, Y1, Y3
-	VMINPS  Y1, Y2, Y4
-	VORPS   Y4, Y3, Y3
-	VCMPPS  $0x03, Y2, Y1, Y2
-	VORPS   Y2, Y3, Y3
-	VMOVUPS Y3, (CX)(R9*1)
-	ADDQ    $0x00000020, R9
-	CMPQ    R9, DI
 	JLT     block219
 
 rest220:
 	TESTQ        SI, SI
 	JEQ          done218
+	VMASKMOVPS   (DX)(R9*1), Y0, Y1
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VMINPS       Y2, Y1, Y3
 	VMINPS       Y1, Y2, Y4
@@ -3228,15 +3066,15 @@ done218:
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row217
+	JNE  row216
 
-end216:
+end215:
 	VZEROUPPER
 	RET
 
-// func greaterVV256(args *byte)
+// func minVS256(args *byte)
 // Requires: AVX
-TEXT ·greaterVV256(SB), NOSPLIT, $0-8
+TEXT ·minVS256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
 	JLE     end224
@@ -3258,50 +3096,53 @@ TEXT ·greaterVV256(SB), NOSPLIT, $0-8
 	MOVQ    32(AX), R8
 
 row225:
-	XORQ R9, R9
-	CMPQ R9, DI
-	JGE  rest228
+	VBROADCASTSS (BX), Y1
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest229
 
-block227:
-	VMOVUPS (DX)(R9*1), Y1
-	VMOVUPS (BX)(R9*1), Y2
-	VCMPPS  $0x1e, Y2, Y1, Y1
-	VMOVUPS word_3f800000<>+0(SB), Y2
-	VANDPS  Y2, Y1, Y1
-	VMOVUPS Y1, (CX)(R9*1)
+block228:
+	VMOVUPS (DX)(R9*1), Y2
+	VMINPS  Y1, Y2, Y3
+	VMINPS  Y2, Y1, Y4
+	VORPS   Y4, Y3, Y3
+	VCMPPS  $0x03, Y1, Y2, Y2
+	VORPS   Y2, Y3, Y3
+	VMOVUPS Y3, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block227
+	JLT     block228
 
-rest228:
+rest229:
 	TESTQ        SI, SI
-	JEQ          done226
-	VMASKMOVPS   (DX)(R9*1), Y0, Y1
-	VMASKMOVPS   (BX)(R9*1), Y0, Y2
-	VCMPPS       $0x1e, Y2, Y1, Y1
-	VMOVUPS      word_3f800000<>+0(SB), Y2
-	VANDPS       Y2, Y1, Y1
+	JEQ          done227
+	VMASKMOVPS   (DX)(R9*1), Y0, Y2
+	VMINPS       Y1, Y2, Y3
+	VMINPS       Y2, Y1, Y4
+	VORPS        Y4, Y3, Y3
+	VCMPPS       $0x03, Y1, Y2, Y1
+	VORPS        Y1, Y3, Y3
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece229
-	VMOVUPS      X1, (R9)
-	VEXTRACTF128 $0x01, Y1, X1
+	JEQ          piece230
+	VMOVUPS      X3, (R9)
+	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece229:
+piece230:
 	TESTQ   $0x00000002, SI
-	JEQ     piece230
-	VMOVLPS X1, (R9)
-	VPSRLDQ $0x08, X1, X1
+	JEQ     piece231
+	VMOVLPS X3, (R9)
+	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece230:
-	TESTQ  $0x00000001, SI
-	JEQ    piece231
-	VMOVSS X1, (R9)
-
 piece231:
-done226:
+	TESTQ  $0x00000001, SI
+	JEQ    piece232
+	VMOVSS X3, (R9)
+
+piece232:
+done227:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -3312,14 +3153,14 @@ end224:
 	VZEROUPPER
 	RET
 
-// func greaterVS256(args *byte)
+// func minSV256(args *byte)
 // Requires: AVX
-TEXT ·greaterVS256(SB), NOSPLIT, $0-8
+TEXT ·minSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end232
+	JLE     end233
 	CMPQ    40(AX), $0x00
-	JLE     end232
+	JLE     end233
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -3335,13 +3176,172 @@ TEXT ·greaterVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row233:
+row234:
+	VBROADCASTSS (DX), Y1
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest238
+
+block237:
+	VMOVUPS (BX)(R9*1), Y2
+	VMINPS  Y2, Y1, Y3
+	VMINPS  Y1, Y2, Y4
+	VORPS   Y4, Y3, Y3
+	VCMPPS  $0x03, Y2, Y1, Y2
+	VORPS   Y2, Y3, Y3
+	VMOVUPS Y3, (CX)(R9*1)
+	ADDQ    $0x00000020, R9
+	CMPQ    R9, DI
+	JLT     block237
+
+rest238:
+	TESTQ        SI, SI
+	JEQ          done236
+	VMASKMOVPS   (BX)(R9*1), Y0, Y2
+	VMINPS       Y2, Y1, Y3
+	VMINPS       Y1, Y2, Y4
+	VORPS        Y4, Y3, Y3
+	VCMPPS       $0x03, Y2, Y1, Y1
+	VORPS        Y1, Y3, Y3
+	LEAQ         (CX)(R9*1), R9
+	TESTQ        $0x00000004, SI
+	JEQ          piece239
+	VMOVUPS      X3, (R9)
+	VEXTRACTF128 $0x01, Y3, X3
+	ADDQ         $0x10, R9
+
+piece239:
+	TESTQ   $0x00000002, SI
+	JEQ     piece240
+	VMOVLPS X3, (R9)
+	VPSRLDQ $0x08, X3, X3
+	ADDQ    $0x08, R9
+
+piece240:
+	TESTQ  $0x00000001, SI
+	JEQ    piece241
+	VMOVSS X3, (R9)
+
+piece241:
+done236:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row234
+
+end233:
+	VZEROUPPER
+	RET
+
+// func greaterVV256(args *byte)
+// Requires: AVX
+TEXT ·greaterVV256(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end242
+	CMPQ    40(AX), $0x00
+	JLE     end242
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    40(AX), SI
+	MOVQ    SI, DI
+	ANDQ    $-8, DI
+	SHLQ    $0x02, DI
+	ANDQ    $0x07, SI
+	LEAQ    masks<>+32(SB), R8
+	MOVQ    SI, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVDQU (R8), Y0
+	MOVQ    32(AX), R8
+
+row243:
+	XORQ R9, R9
+	CMPQ R9, DI
+	JGE  rest247
+
+block246:
+	VMOVUPS (DX)(R9*1), Y1
+	VMOVUPS (BX)(R9*1), Y2
+	VCMPPS  $0x1e, Y2, Y1, Y1
+	VMOVUPS word_3f800000<>+0(SB), Y2
+	VANDPS  Y2, Y1, Y1
+	VMOVUPS Y1, (CX)(R9*1)
+	ADDQ    $0x00000020, R9
+	CMPQ    R9, DI
+	JLT     block246
+
+rest247:
+	TESTQ        SI, SI
+	JEQ          done245
+	VMASKMOVPS   (DX)(R9*1), Y0, Y1
+	VMASKMOVPS   (BX)(R9*1), Y0, Y2
+	VCMPPS       $0x1e, Y2, Y1, Y1
+	VMOVUPS      word_3f800000<>+0(SB), Y2
+	VANDPS       Y2, Y1, Y1
+	LEAQ         (CX)(R9*1), R9
+	TESTQ        $0x00000004, SI
+	JEQ          piece248
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+piece248:
+	TESTQ   $0x00000002, SI
+	JEQ     piece249
+	VMOVLPS X1, (R9)
+	VPSRLDQ $0x08, X1, X1
+	ADDQ    $0x08, R9
+
+piece249:
+	TESTQ  $0x00000001, SI
+	JEQ    piece250
+	VMOVSS X1, (R9)
+
+piece250:
+done245:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row243
+
+end242:
+	VZEROUPPER
+	RET
+
+// func greaterVS256(args *byte)
+// Requires: AVX
+TEXT ·greaterVS256(SB), NOSPLIT, $0-8
+	MOVQ    args+0(FP), AX
+	CMPQ    32(AX), $0x00
+	JLE     end251
+	CMPQ    40(AX), $0x00
+	JLE     end251
+	MOVQ    (AX), CX
+	MOVQ    8(AX), DX
+	MOVQ    16(AX), BX
+	MOVQ    40(AX), SI
+	MOVQ    SI, DI
+	ANDQ    $-8, DI
+	SHLQ    $0x02, DI
+	ANDQ    $0x07, SI
+	LEAQ    masks<>+32(SB), R8
+	MOVQ    SI, R9
+	SHLQ    $0x02, R9
+	SUBQ    R9, R8
+	VMOVDQU (R8), Y0
+	MOVQ    32(AX), R8
+
+row252:
 	VBROADCASTSS (BX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest236
+	JGE          rest256
 
-block235:
+block255:
 	VMOVUPS (DX)(R9*1), Y2
 	VCMPPS  $0x1e, Y1, Y2, Y2
 	VMOVUPS word_3f800000<>+0(SB), Y3
@@ -3349,43 +3349,43 @@ block235:
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block235
+	JLT     block255
 
-rest236:
+rest256:
 	TESTQ        SI, SI
-	JEQ          done234
+	JEQ          done254
 	VMASKMOVPS   (DX)(R9*1), Y0, Y2
 	VCMPPS       $0x1e, Y1, Y2, Y1
 	VMOVUPS      word_3f800000<>+0(SB), Y2
 	VANDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece237
+	JEQ          piece257
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece237:
+piece257:
 	TESTQ   $0x00000002, SI
-	JEQ     piece238
+	JEQ     piece258
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece238:
+piece258:
 	TESTQ  $0x00000001, SI
-	JEQ    piece239
+	JEQ    piece259
 	VMOVSS X1, (R9)
 
-piece239:
-done234:
+piece259:
+done254:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row233
+	JNE  row252
 
-end232:
+end251:
 	VZEROUPPER
 	RET
 
@@ -3394,9 +3394,9 @@ end232:
 TEXT ·greaterSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end240
+	JLE     end260
 	CMPQ    40(AX), $0x00
-	JLE     end240
+	JLE     end260
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -3412,13 +3412,13 @@ TEXT ·greaterSV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row241:
+row261:
 	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest244
+	JGE          rest265
 
-block243:
+block264:
 	VMOVUPS (BX)(R9*1), Y2
 	VCMPPS  $0x1e, Y2, Y1, Y2
 	VMOVUPS word_3f800000<>+0(SB), Y3
@@ -3426,43 +3426,43 @@ block243:
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block243
+	JLT     block264
 
-rest244:
+rest265:
 	TESTQ        SI, SI
-	JEQ          done242
+	JEQ          done263
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VCMPPS       $0x1e, Y2, Y1, Y1
 	VMOVUPS      word_3f800000<>+0(SB), Y2
 	VANDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece245
+	JEQ          piece266
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece245:
+piece266:
 	TESTQ   $0x00000002, SI
-	JEQ     piece246
+	JEQ     piece267
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece246:
+piece267:
 	TESTQ  $0x00000001, SI
-	JEQ    piece247
+	JEQ    piece268
 	VMOVSS X1, (R9)
 
-piece247:
-done242:
+piece268:
+done263:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row241
+	JNE  row261
 
-end240:
+end260:
 	VZEROUPPER
 	RET
 
@@ -3471,9 +3471,9 @@ end240:
 TEXT ·greaterOrEqualVV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end248
+	JLE     end269
 	CMPQ    40(AX), $0x00
-	JLE     end248
+	JLE     end269
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -3489,12 +3489,12 @@ TEXT ·greaterOrEqualVV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row249:
+row270:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest252
+	JGE  rest274
 
-block251:
+block273:
 	VMOVUPS (DX)(R9*1), Y1
 	VMOVUPS (BX)(R9*1), Y2
 	VCMPPS  $0x1d, Y2, Y1, Y1
@@ -3503,11 +3503,11 @@ block251:
 	VMOVUPS Y1, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block251
+	JLT     block273
 
-rest252:
+rest274:
 	TESTQ        SI, SI
-	JEQ          done250
+	JEQ          done272
 	VMASKMOVPS   (DX)(R9*1), Y0, Y1
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VCMPPS       $0x1d, Y2, Y1, Y1
@@ -3515,32 +3515,32 @@ rest252:
 	VANDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece253
+	JEQ          piece275
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece253:
+piece275:
 	TESTQ   $0x00000002, SI
-	JEQ     piece254
+	JEQ     piece276
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece254:
+piece276:
 	TESTQ  $0x00000001, SI
-	JEQ    piece255
+	JEQ    piece277
 	VMOVSS X1, (R9)
 
-piece255:
-done250:
+piece277:
+done272:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row249
+	JNE  row270
 
-end248:
+end269:
 	VZEROUPPER
 	RET
 
@@ -3549,9 +3549,9 @@ end248:
 TEXT ·greaterOrEqualVS256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end256
+	JLE     end278
 	CMPQ    40(AX), $0x00
-	JLE     end256
+	JLE     end278
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -3567,13 +3567,13 @@ TEXT ·greaterOrEqualVS256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row257:
+row279:
 	VBROADCASTSS (BX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest260
+	JGE          rest283
 
-block259:
+block282:
 	VMOVUPS (DX)(R9*1), Y2
 	VCMPPS  $0x1d, Y1, Y2, Y2
 	VMOVUPS word_3f800000<>+0(SB), Y3
@@ -3581,43 +3581,43 @@ block259:
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block259
+	JLT     block282
 
-rest260:
+rest283:
 	TESTQ        SI, SI
-	JEQ          done258
+	JEQ          done281
 	VMASKMOVPS   (DX)(R9*1), Y0, Y2
 	VCMPPS       $0x1d, Y1, Y2, Y1
 	VMOVUPS      word_3f800000<>+0(SB), Y2
 	VANDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece261
+	JEQ          piece284
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece261:
+piece284:
 	TESTQ   $0x00000002, SI
-	JEQ     piece262
+	JEQ     piece285
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece262:
+piece285:
 	TESTQ  $0x00000001, SI
-	JEQ    piece263
+	JEQ    piece286
 	VMOVSS X1, (R9)
 
-piece263:
-done258:
+piece286:
+done281:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row257
+	JNE  row279
 
-end256:
+end278:
 	VZEROUPPER
 	RET
 
@@ -3626,9 +3626,9 @@ end256:
 TEXT ·greaterOrEqualSV256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end264
+	JLE     end287
 	CMPQ    40(AX), $0x00
-	JLE     end264
+	JLE     end287
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    16(AX), BX
@@ -3644,13 +3644,13 @@ TEXT ·greaterOrEqualSV256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row265:
+row288:
 	VBROADCASTSS (DX), Y1
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest268
+	JGE          rest292
 
-block267:
+block291:
 	VMOVUPS (BX)(R9*1), Y2
 	VCMPPS  $0x1d, Y2, Y1, Y2
 	VMOVUPS word_3f800000<>+0(SB), Y3
@@ -3658,43 +3658,43 @@ block267:
 	VMOVUPS Y2, (CX)(R9*1)
 	ADDQ    $0x00000020, R9
 	CMPQ    R9, DI
-	JLT     block267
+	JLT     block291
 
-rest268:
+rest292:
 	TESTQ        SI, SI
-	JEQ          done266
+	JEQ          done290
 	VMASKMOVPS   (BX)(R9*1), Y0, Y2
 	VCMPPS       $0x1d, Y2, Y1, Y1
 	VMOVUPS      word_3f800000<>+0(SB), Y2
 	VANDPS       Y2, Y1, Y1
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece269
+	JEQ          piece293
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece269:
+piece293:
 	TESTQ   $0x00000002, SI
-	JEQ     piece270
+	JEQ     piece294
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece270:
+piece294:
 	TESTQ  $0x00000001, SI
-	JEQ    piece271
+	JEQ    piece295
 	VMOVSS X1, (R9)
 
-piece271:
-done266:
+piece295:
+done290:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row265
+	JNE  row288
 
-end264:
+end287:
 	VZEROUPPER
 	RET
 
@@ -3703,7 +3703,7 @@ end264:
 TEXT ·scaledAdd256(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end272
+	JLE          end296
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         16(AX), BX
@@ -3721,45 +3721,45 @@ TEXT ·scaledAdd256(SB), NOSPLIT, $0-8
 	VMOVDQU      (DI), Y1
 	XORQ         DI, DI
 	CMPQ         DI, SI
-	JGE          rest275
+	JGE          rest299
 
-block274:
+block298:
 	VMOVUPS     (DX)(DI*1), Y2
 	VMOVUPS     (BX)(DI*1), Y3
 	VFMADD213PS Y3, Y0, Y2
 	VMOVUPS     Y2, (CX)(DI*1)
 	ADDQ        $0x00000020, DI
 	CMPQ        DI, SI
-	JLT         block274
+	JLT         block298
 
-rest275:
+rest299:
 	TESTQ        AX, AX
-	JEQ          done273
+	JEQ          done297
 	VMASKMOVPS   (DX)(DI*1), Y1, Y2
 	VMASKMOVPS   (BX)(DI*1), Y1, Y1
 	VFMADD213PS  Y1, Y0, Y2
 	LEAQ         (CX)(DI*1), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece276
+	JEQ          piece300
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece276:
+piece300:
 	TESTQ   $0x00000002, AX
-	JEQ     piece277
+	JEQ     piece301
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece277:
+piece301:
 	TESTQ  $0x00000001, AX
-	JEQ    piece278
+	JEQ    piece302
 	VMOVSS X2, (CX)
 
-piece278:
-done273:
-end272:
+piece302:
+done297:
+end296:
 	VZEROUPPER
 	RET
 
@@ -3768,7 +3768,7 @@ end272:
 TEXT ·scaledSub256(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end279
+	JLE          end303
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         16(AX), BX
@@ -3786,45 +3786,116 @@ TEXT ·scaledSub256(SB), NOSPLIT, $0-8
 	VMOVDQU      (DI), Y1
 	XORQ         DI, DI
 	CMPQ         DI, SI
-	JGE          rest282
+	JGE          rest306
 
-block281:
+block305:
 	VMOVUPS      (DX)(DI*1), Y2
 	VMOVUPS      (BX)(DI*1), Y3
 	VFNMADD213PS Y3, Y0, Y2
 	VMOVUPS      Y2, (CX)(DI*1)
 	ADDQ         $0x00000020, DI
 	CMPQ         DI, SI
-	JLT          block281
+	JLT          block305
 
-rest282:
+rest306:
 	TESTQ        AX, AX
-	JEQ          done280
+	JEQ          done304
 	VMASKMOVPS   (DX)(DI*1), Y1, Y2
 	VMASKMOVPS   (BX)(DI*1), Y1, Y1
 	VFNMADD213PS Y1, Y0, Y2
 	LEAQ         (CX)(DI*1), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece283
+	JEQ          piece307
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece283:
+piece307:
 	TESTQ   $0x00000002, AX
-	JEQ     piece284
+	JEQ     piece308
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece284:
+piece308:
 	TESTQ  $0x00000001, AX
-	JEQ    piece285
+	JEQ    piece309
 	VMOVSS X2, (CX)
 
-piece285:
-done280:
-end279:
+piece309:
+done304:
+end303:
+	VZEROUPPER
+	RET
+
+// func mulGreater256(args *byte)
+// Requires: AVX
+TEXT ·mulGreater256(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	CMPQ         40(AX), $0x00
+	JLE          end310
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	VBROADCASTSS (SI), Y0
+	MOVQ         40(AX), AX
+	MOVQ         AX, SI
+	ANDQ         $-8, SI
+	SHLQ         $0x02, SI
+	ANDQ         $0x07, AX
+	LEAQ         masks<>+32(SB), DI
+	MOVQ         AX, R8
+	SHLQ         $0x02, R8
+	SUBQ         R8, DI
+	VMOVDQU      (DI), Y1
+	XORQ         DI, DI
+	CMPQ         DI, SI
+	JGE          rest313
+
+block312:
+	VMOVUPS (DX)(DI*1), Y2
+	VMOVUPS (BX)(DI*1), Y3
+	VCMPPS  $0x1e, Y0, Y3, Y3
+	VMOVUPS word_3f800000<>+0(SB), Y4
+	VANDPS  Y4, Y3, Y3
+	VMULPS  Y3, Y2, Y2
+	VMOVUPS Y2, (CX)(DI*1)
+	ADDQ    $0x00000020, DI
+	CMPQ    DI, SI
+	JLT     block312
+
+rest313:
+	TESTQ        AX, AX
+	JEQ          done311
+	VMASKMOVPS   (DX)(DI*1), Y1, Y2
+	VMASKMOVPS   (BX)(DI*1), Y1, Y1
+	VCMPPS       $0x1e, Y0, Y1, Y0
+	VMOVUPS      word_3f800000<>+0(SB), Y1
+	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y2, Y2
+	LEAQ         (CX)(DI*1), CX
+	TESTQ        $0x00000004, AX
+	JEQ          piece314
+	VMOVUPS      X2, (CX)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, CX
+
+piece314:
+	TESTQ   $0x00000002, AX
+	JEQ     piece315
+	VMOVLPS X2, (CX)
+	VPSRLDQ $0x08, X2, X2
+	ADDQ    $0x08, CX
+
+piece315:
+	TESTQ  $0x00000001, AX
+	JEQ    piece316
+	VMOVSS X2, (CX)
+
+piece316:
+done311:
+end310:
 	VZEROUPPER
 	RET
 
@@ -3833,7 +3904,7 @@ end279:
 TEXT ·sumRows256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end286
+	JLE     end317
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -3850,40 +3921,40 @@ TEXT ·sumRows256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row287:
+row318:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	XORQ   R9, R9
 	CMPQ   R9, SI
-	JGE    rest290
+	JGE    rest322
 
-block289:
+block321:
 	VMOVUPS (DX)(R9*1), Y3
 	VADDPS  Y3, Y1, Y1
 	VMOVUPS 32(DX)(R9*1), Y3
 	VADDPS  Y3, Y2, Y2
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block289
+	JLT     block321
 
-rest290:
+rest322:
 	CMPQ       BX, $0x08
-	JLT        last291
+	JLT        last323
 	VMOVUPS    (DX)(R9*1), Y3
 	VADDPS     Y3, Y1, Y1
 	TESTQ      DI, DI
-	JEQ        done288
+	JEQ        done320
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	JMP        done288
+	JMP        done320
 
-last291:
+last323:
 	TESTQ      DI, DI
-	JEQ        done288
+	JEQ        done320
 	VMASKMOVPS (DX)(R9*1), Y0, Y3
 	VADDPS     Y3, Y1, Y1
 
-done288:
+done320:
 	VADDPS       Y2, Y1, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VADDPS       X1, X2, X2
@@ -3895,9 +3966,9 @@ done288:
 	ADDQ         $0x04, CX
 	ADDQ         64(AX), DX
 	DECQ         R8
-	JNE          row287
+	JNE          row318
 
-end286:
+end317:
 	VZEROUPPER
 	RET
 
@@ -3911,9 +3982,9 @@ TEXT ·sumCols256(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns292:
+columns324:
 	CMPQ    AX, $0x20
-	JLT     next293
+	JLT     next325
 	VMOVUPS word_00000000<>+0(SB), Y0
 	VMOVUPS word_00000000<>+0(SB), Y1
 	VMOVUPS word_00000000<>+0(SB), Y2
@@ -3921,9 +3992,9 @@ columns292:
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out295
+	JLE     out327
 
-row294:
+row326:
 	VMOVUPS (DI), Y4
 	VADDPS  Y4, Y0, Y0
 	VMOVUPS 32(DI), Y4
@@ -3934,9 +4005,9 @@ row294:
 	VADDPS  Y4, Y3, Y3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row294
+	JNE     row326
 
-out295:
+out327:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
@@ -3944,35 +4015,35 @@ out295:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	SUBQ    $0x20, AX
-	JMP     columns292
+	JMP     columns324
 
-next293:
-columns296:
+next325:
+columns328:
 	CMPQ    AX, $0x08
-	JLT     next297
+	JLT     next329
 	VMOVUPS word_00000000<>+0(SB), Y0
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out299
+	JLE     out331
 
-row298:
+row330:
 	VMOVUPS (DI), Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row298
+	JNE     row330
 
-out299:
+out331:
 	VMOVUPS Y0, (CX)
 	ADDQ    $0x00000020, CX
 	ADDQ    $0x00000020, DX
 	SUBQ    $0x08, AX
-	JMP     columns296
+	JMP     columns328
 
-next297:
+next329:
 	TESTQ   AX, AX
-	JLE     end300
+	JLE     end332
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    AX, R8
 	SHLQ    $0x02, R8
@@ -3981,37 +4052,37 @@ next297:
 	VMOVUPS word_00000000<>+0(SB), Y1
 	MOVQ    BX, BX
 	TESTQ   BX, BX
-	JLE     out302
+	JLE     out334
 
-row301:
+row333:
 	VMASKMOVPS (DX), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	ADDQ       SI, DX
 	DECQ       BX
-	JNE        row301
+	JNE        row333
 
-out302:
+out334:
 	LEAQ         (CX), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece303
+	JEQ          piece335
 	VMOVUPS      X1, (CX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, CX
 
-piece303:
+piece335:
 	TESTQ   $0x00000002, AX
-	JEQ     piece304
+	JEQ     piece336
 	VMOVLPS X1, (CX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, CX
 
-piece304:
+piece336:
 	TESTQ  $0x00000001, AX
-	JEQ    piece305
+	JEQ    piece337
 	VMOVSS X1, (CX)
 
-piece305:
-end300:
+piece337:
+end332:
 	VZEROUPPER
 	RET
 
@@ -4025,9 +4096,9 @@ TEXT ·maxCols256(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns306:
+columns338:
 	CMPQ    AX, $0x20
-	JLT     next307
+	JLT     next339
 	VMOVUPS word_ff800000<>+0(SB), Y0
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	VMOVUPS word_ff800000<>+0(SB), Y2
@@ -4035,9 +4106,9 @@ columns306:
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out309
+	JLE     out341
 
-row308:
+row340:
 	VMOVUPS (DI), Y4
 	VMAXPS  Y4, Y0, Y5
 	VMAXPS  Y0, Y4, Y6
@@ -4068,9 +4139,9 @@ row308:
 	VMOVUPS Y5, Y3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row308
+	JNE     row340
 
-out309:
+out341:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
@@ -4078,19 +4149,19 @@ out309:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	SUBQ    $0x20, AX
-	JMP     columns306
+	JMP     columns338
 
-next307:
-columns310:
+next339:
+columns342:
 	CMPQ    AX, $0x08
-	JLT     next311
+	JLT     next343
 	VMOVUPS word_ff800000<>+0(SB), Y0
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out313
+	JLE     out345
 
-row312:
+row344:
 	VMOVUPS (DI), Y1
 	VMAXPS  Y1, Y0, Y2
 	VMAXPS  Y0, Y1, Y3
@@ -4100,18 +4171,18 @@ row312:
 	VMOVUPS Y2, Y0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row312
+	JNE     row344
 
-out313:
+out345:
 	VMOVUPS Y0, (CX)
 	ADDQ    $0x00000020, CX
 	ADDQ    $0x00000020, DX
 	SUBQ    $0x08, AX
-	JMP     columns310
+	JMP     columns342
 
-next311:
+next343:
 	TESTQ   AX, AX
-	JLE     end314
+	JLE     end346
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    AX, R8
 	SHLQ    $0x02, R8
@@ -4120,9 +4191,9 @@ next311:
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	MOVQ    BX, BX
 	TESTQ   BX, BX
-	JLE     out316
+	JLE     out348
 
-row315:
+row347:
 	VMASKMOVPS (DX), Y0, Y2
 	VMAXPS     Y2, Y1, Y3
 	VMAXPS     Y1, Y2, Y4
@@ -4132,30 +4203,30 @@ row315:
 	VMOVUPS    Y3, Y1
 	ADDQ       SI, DX
 	DECQ       BX
-	JNE        row315
+	JNE        row347
 
-out316:
+out348:
 	LEAQ         (CX), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece317
+	JEQ          piece349
 	VMOVUPS      X1, (CX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, CX
 
-piece317:
+piece349:
 	TESTQ   $0x00000002, AX
-	JEQ     piece318
+	JEQ     piece350
 	VMOVLPS X1, (CX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, CX
 
-piece318:
+piece350:
 	TESTQ  $0x00000001, AX
-	JEQ    piece319
+	JEQ    piece351
 	VMOVSS X1, (CX)
 
-piece319:
-end314:
+piece351:
+end346:
 	VZEROUPPER
 	RET
 
@@ -4164,7 +4235,7 @@ end314:
 TEXT ·gemv256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end320
+	JLE     end352
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -4183,51 +4254,185 @@ TEXT ·gemv256(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), R9
 	VXORPS  X1, X1, X1
 	TESTQ   R9, R9
-	JEQ     none321
+	JEQ     none353
 	VMOVSS  (R9), X1
 
-none321:
+none353:
 	MOVQ 32(AX), R9
 
-row322:
+row354:
+	CMPQ   R9, $0x04
+	JLT    next355
+	MOVQ   DX, R10
+	ADDQ   64(AX), R10
+	MOVQ   R10, R11
+	ADDQ   64(AX), R11
+	MOVQ   R11, R12
+	ADDQ   64(AX), R12
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	XORQ   R13, R13
+	CMPQ   R13, SI
+	JGE    rest358
+
+block357:
+	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (DX)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R10)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R11)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R12)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y8
+	VMOVUPS     32(R8)(R13*1), Y10
+	VMOVUPS     32(DX)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y3
+	VMOVUPS     32(R10)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y5
+	VMOVUPS     32(R11)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y7
+	VMOVUPS     32(R12)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y9
+	ADDQ        $0x00000040, R13
+	CMPQ        R13, SI
+	JLT         block357
+
+rest358:
+	CMPQ        BX, $0x08
+	JLT         last359
+	VMOVUPS     (R8)(R13*1), Y10
+	VMOVUPS     (DX)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMOVUPS     (R10)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMOVUPS     (R11)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMOVUPS     (R12)(R13*1), Y11
+	VFMADD231PS Y11, Y10, Y8
+	TESTQ       DI, DI
+	JEQ         done356
+	VMASKMOVPS  32(R8)(R13*1), Y0, Y10
+	VMASKMOVPS  32(DX)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y3
+	VMASKMOVPS  32(R10)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y5
+	VMASKMOVPS  32(R11)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y7
+	VMASKMOVPS  32(R12)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y9
+	JMP         done356
+
+last359:
+	TESTQ       DI, DI
+	JEQ         done356
+	VMASKMOVPS  (R8)(R13*1), Y0, Y10
+	VMASKMOVPS  (DX)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y2
+	VMASKMOVPS  (R10)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y4
+	VMASKMOVPS  (R11)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y6
+	VMASKMOVPS  (R12)(R13*1), Y0, Y11
+	VFMADD231PS Y11, Y10, Y8
+
+done356:
+	VADDPS       Y3, Y2, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VADDSS       X3, X1, X3
+	VMOVSS       X3, (CX)
+	VADDPS       Y5, Y4, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VADDSS       X3, X1, X3
+	VMOVSS       X3, 4(CX)
+	VADDPS       Y7, Y6, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VADDSS       X3, X1, X3
+	VMOVSS       X3, 8(CX)
+	VADDPS       Y9, Y8, Y3
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x0e, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VSHUFPS      $0x01, X3, X3, X2
+	VADDPS       X2, X3, X3
+	VADDSS       X3, X1, X3
+	VMOVSS       X3, 12(CX)
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, CX
+	ADDQ         $0x04, CX
+	ADDQ         64(AX), DX
+	ADDQ         64(AX), DX
+	ADDQ         64(AX), DX
+	ADDQ         64(AX), DX
+	SUBQ         $0x04, R9
+	JMP          row354
+
+next355:
+	TESTQ R9, R9
+	JEQ   end352
+
+row360:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   R10, R10
 	CMPQ   R10, SI
-	JGE    rest325
+	JGE    rest364
 
-block324:
-	VMOVUPS     (DX)(R10*1), Y4
-	VMOVUPS     (R8)(R10*1), Y5
-	VFMADD231PS Y4, Y5, Y2
-	VMOVUPS     32(DX)(R10*1), Y4
-	VMOVUPS     32(R8)(R10*1), Y5
-	VFMADD231PS Y4, Y5, Y3
+block363:
+	VMOVUPS     (R8)(R10*1), Y4
+	VMOVUPS     (DX)(R10*1), Y5
+	VFMADD231PS Y5, Y4, Y2
+	VMOVUPS     32(R8)(R10*1), Y4
+	VMOVUPS     32(DX)(R10*1), Y5
+	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000040, R10
 	CMPQ        R10, SI
-	JLT         block324
+	JLT         block363
 
-rest325:
+rest364:
 	CMPQ        BX, $0x08
-	JLT         last326
-	VMOVUPS     (DX)(R10*1), Y4
-	VMOVUPS     (R8)(R10*1), Y5
-	VFMADD231PS Y4, Y5, Y2
+	JLT         last365
+	VMOVUPS     (R8)(R10*1), Y4
+	VMOVUPS     (DX)(R10*1), Y5
+	VFMADD231PS Y5, Y4, Y2
 	TESTQ       DI, DI
-	JEQ         done323
-	VMASKMOVPS  32(DX)(R10*1), Y0, Y4
-	VMASKMOVPS  32(R8)(R10*1), Y0, Y5
-	VFMADD231PS Y4, Y5, Y3
-	JMP         done323
+	JEQ         done362
+	VMASKMOVPS  32(R8)(R10*1), Y0, Y4
+	VMASKMOVPS  32(DX)(R10*1), Y0, Y5
+	VFMADD231PS Y5, Y4, Y3
+	JMP         done362
 
-last326:
+last365:
 	TESTQ       DI, DI
-	JEQ         done323
-	VMASKMOVPS  (DX)(R10*1), Y0, Y4
-	VMASKMOVPS  (R8)(R10*1), Y0, Y5
-	VFMADD231PS Y4, Y5, Y2
+	JEQ         done362
+	VMASKMOVPS  (R8)(R10*1), Y0, Y4
+	VMASKMOVPS  (DX)(R10*1), Y0, Y5
+	VFMADD231PS Y5, Y4, Y2
 
-done323:
+done362:
 	VADDPS       Y3, Y2, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X2, X3, X3
@@ -4240,9 +4445,9 @@ done323:
 	ADDQ         $0x04, CX
 	ADDQ         64(AX), DX
 	DECQ         R9
-	JNE          row322
+	JNE          row360
 
-end320:
+end352:
 	VZEROUPPER
 	RET
 
@@ -4251,9 +4456,9 @@ end320:
 TEXT ·softmax256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end327
+	JLE     end366
 	CMPQ    40(AX), $0x00
-	JLE     end327
+	JLE     end366
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -4270,43 +4475,43 @@ TEXT ·softmax256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row328:
+row367:
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	VMOVUPS Y1, Y2
 	VMOVUPS Y1, Y3
 	XORQ    R9, R9
 	CMPQ    R9, SI
-	JGE     rest331
+	JGE     rest371
 
-block330:
+block370:
 	VMOVUPS (DX)(R9*1), Y4
 	VMAXPS  Y4, Y2, Y2
 	VMOVUPS 32(DX)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block330
+	JLT     block370
 
-rest331:
+rest371:
 	CMPQ       BX, $0x08
-	JLT        last332
+	JLT        last372
 	VMOVUPS    (DX)(R9*1), Y4
 	VMAXPS     Y4, Y2, Y2
 	TESTQ      DI, DI
-	JEQ        done329
+	JEQ        done369
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y3, Y3
-	JMP        done329
+	JMP        done369
 
-last332:
+last372:
 	TESTQ      DI, DI
-	JEQ        done329
+	JEQ        done369
 	VMASKMOVPS (DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y2, Y2
 
-done329:
+done369:
 	VMAXPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VMAXPS       X1, X2, X2
@@ -4319,9 +4524,9 @@ done329:
 	VXORPS       Y3, Y3, Y3
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest335
+	JGE          rest375
 
-block334:
+block374:
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4386,11 +4591,11 @@ block334:
 	VMOVUPS      Y5, 32(CX)(R9*1)
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, SI
-	JLT          block334
+	JLT          block374
 
-rest335:
+rest375:
 	CMPQ         BX, $0x08
-	JLT          last336
+	JLT          last376
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4423,7 +4628,7 @@ rest335:
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y5, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done333
+	JEQ          done373
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y1
@@ -4457,29 +4662,29 @@ rest335:
 	VADDPS       Y4, Y3, Y3
 	LEAQ         32(CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece337
+	JEQ          piece377
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece337:
+piece377:
 	TESTQ   $0x00000002, DI
-	JEQ     piece338
+	JEQ     piece378
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece338:
+piece378:
 	TESTQ  $0x00000001, DI
-	JEQ    piece339
+	JEQ    piece379
 	VMOVSS X1, (R9)
 
-piece339:
-	JMP done333
+piece379:
+	JMP done373
 
-last336:
+last376:
 	TESTQ        DI, DI
-	JEQ          done333
+	JEQ          done373
 	VMASKMOVPS   (DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y1
@@ -4513,25 +4718,25 @@ last336:
 	VADDPS       Y4, Y2, Y2
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece340
+	JEQ          piece380
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece340:
+piece380:
 	TESTQ   $0x00000002, DI
-	JEQ     piece341
+	JEQ     piece381
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece341:
+piece381:
 	TESTQ  $0x00000001, DI
-	JEQ    piece342
+	JEQ    piece382
 	VMOVSS X1, (R9)
 
-piece342:
-done333:
+piece382:
+done373:
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VADDPS       X1, X2, X2
@@ -4542,9 +4747,9 @@ done333:
 	VBROADCASTSS X2, Y1
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest345
+	JGE          rest385
 
-block344:
+block384:
 	VMOVUPS (CX)(R9*1), Y2
 	VDIVPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
@@ -4553,72 +4758,72 @@ block344:
 	VMOVUPS Y2, 32(CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block344
+	JLT     block384
 
-rest345:
+rest385:
 	CMPQ         BX, $0x08
-	JLT          last346
+	JLT          last386
 	VMOVUPS      (CX)(R9*1), Y2
 	VDIVPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done343
+	JEQ          done383
 	VMASKMOVPS   32(CX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y2
 	LEAQ         32(CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece347
+	JEQ          piece387
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece347:
+piece387:
 	TESTQ   $0x00000002, DI
-	JEQ     piece348
+	JEQ     piece388
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece348:
+piece388:
 	TESTQ  $0x00000001, DI
-	JEQ    piece349
+	JEQ    piece389
 	VMOVSS X2, (R9)
 
-piece349:
-	JMP done343
+piece389:
+	JMP done383
 
-last346:
+last386:
 	TESTQ        DI, DI
-	JEQ          done343
+	JEQ          done383
 	VMASKMOVPS   (CX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y2
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece350
+	JEQ          piece390
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece350:
+piece390:
 	TESTQ   $0x00000002, DI
-	JEQ     piece351
+	JEQ     piece391
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece351:
+piece391:
 	TESTQ  $0x00000001, DI
-	JEQ    piece352
+	JEQ    piece392
 	VMOVSS X2, (R9)
 
-piece352:
-done343:
+piece392:
+done383:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ R8
-	JNE  row328
+	JNE  row367
 
-end327:
+end366:
 	VZEROUPPER
 	RET
 
@@ -4627,9 +4832,9 @@ end327:
 TEXT ·logSoftmax256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end353
+	JLE     end393
 	CMPQ    40(AX), $0x00
-	JLE     end353
+	JLE     end393
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -4646,43 +4851,43 @@ TEXT ·logSoftmax256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row354:
+row394:
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	VMOVUPS Y1, Y2
 	VMOVUPS Y1, Y3
 	XORQ    R9, R9
 	CMPQ    R9, SI
-	JGE     rest357
+	JGE     rest398
 
-block356:
+block397:
 	VMOVUPS (DX)(R9*1), Y4
 	VMAXPS  Y4, Y2, Y2
 	VMOVUPS 32(DX)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block356
+	JLT     block397
 
-rest357:
+rest398:
 	CMPQ       BX, $0x08
-	JLT        last358
+	JLT        last399
 	VMOVUPS    (DX)(R9*1), Y4
 	VMAXPS     Y4, Y2, Y2
 	TESTQ      DI, DI
-	JEQ        done355
+	JEQ        done396
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y3, Y3
-	JMP        done355
+	JMP        done396
 
-last358:
+last399:
 	TESTQ      DI, DI
-	JEQ        done355
+	JEQ        done396
 	VMASKMOVPS (DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y2, Y2
 
-done355:
+done396:
 	VMAXPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VMAXPS       X1, X2, X2
@@ -4695,9 +4900,9 @@ done355:
 	VXORPS       Y3, Y3, Y3
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest361
+	JGE          rest402
 
-block360:
+block401:
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4760,11 +4965,11 @@ block360:
 	VADDPS       Y5, Y3, Y3
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, SI
-	JLT          block360
+	JLT          block401
 
-rest361:
+rest402:
 	CMPQ         BX, $0x08
-	JLT          last362
+	JLT          last403
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4796,7 +5001,7 @@ rest361:
 	VMULPS       Y4, Y5, Y5
 	VADDPS       Y5, Y2, Y2
 	TESTQ        DI, DI
-	JEQ          done359
+	JEQ          done400
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4828,11 +5033,11 @@ rest361:
 	VMULPS       Y4, Y5, Y5
 	VANDPS       Y5, Y0, Y4
 	VADDPS       Y4, Y3, Y3
-	JMP          done359
+	JMP          done400
 
-last362:
+last403:
 	TESTQ        DI, DI
-	JEQ          done359
+	JEQ          done400
 	VMASKMOVPS   (DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4865,7 +5070,7 @@ last362:
 	VANDPS       Y5, Y0, Y4
 	VADDPS       Y4, Y2, Y2
 
-done359:
+done400:
 	VADDPS       Y3, Y2, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X2, X3, X3
@@ -4912,9 +5117,9 @@ done359:
 	VBLENDVPS    Y2, Y4, Y3, Y2
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest365
+	JGE          rest406
 
-block364:
+block405:
 	VMOVUPS (DX)(R9*1), Y3
 	VSUBPS  Y1, Y3, Y3
 	VSUBPS  Y2, Y3, Y3
@@ -4925,75 +5130,75 @@ block364:
 	VMOVUPS Y3, 32(CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block364
+	JLT     block405
 
-rest365:
+rest406:
 	CMPQ         BX, $0x08
-	JLT          last366
+	JLT          last407
 	VMOVUPS      (DX)(R9*1), Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	VMOVUPS      Y3, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done363
+	JEQ          done404
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	LEAQ         32(CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece367
+	JEQ          piece408
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece367:
+piece408:
 	TESTQ   $0x00000002, DI
-	JEQ     piece368
+	JEQ     piece409
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece368:
+piece409:
 	TESTQ  $0x00000001, DI
-	JEQ    piece369
+	JEQ    piece410
 	VMOVSS X3, (R9)
 
-piece369:
-	JMP done363
+piece410:
+	JMP done404
 
-last366:
+last407:
 	TESTQ        DI, DI
-	JEQ          done363
+	JEQ          done404
 	VMASKMOVPS   (DX)(R9*1), Y0, Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece370
+	JEQ          piece411
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece370:
+piece411:
 	TESTQ   $0x00000002, DI
-	JEQ     piece371
+	JEQ     piece412
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece371:
+piece412:
 	TESTQ  $0x00000001, DI
-	JEQ    piece372
+	JEQ    piece413
 	VMOVSS X3, (R9)
 
-piece372:
-done363:
+piece413:
+done404:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ R8
-	JNE  row354
+	JNE  row394
 
-end353:
+end393:
 	VZEROUPPER
 	RET
 
@@ -5002,9 +5207,9 @@ end353:
 TEXT ·copyRows256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end373
+	JLE     end414
 	CMPQ    40(AX), $0x00
-	JLE     end373
+	JLE     end414
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -5019,49 +5224,49 @@ TEXT ·copyRows256(SB), NOSPLIT, $0-8
 	VMOVDQU (DI), Y0
 	MOVQ    32(AX), DI
 
-row374:
+row415:
 	XORQ R8, R8
 	CMPQ R8, SI
-	JGE  rest377
+	JGE  rest419
 
-block376:
+block418:
 	VMOVUPS (DX)(R8*1), Y1
 	VMOVUPS Y1, (CX)(R8*1)
 	ADDQ    $0x00000020, R8
 	CMPQ    R8, SI
-	JLT     block376
+	JLT     block418
 
-rest377:
+rest419:
 	TESTQ        BX, BX
-	JEQ          done375
+	JEQ          done417
 	VMASKMOVPS   (DX)(R8*1), Y0, Y1
 	LEAQ         (CX)(R8*1), R8
 	TESTQ        $0x00000004, BX
-	JEQ          piece378
+	JEQ          piece420
 	VMOVUPS      X1, (R8)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R8
 
-piece378:
+piece420:
 	TESTQ   $0x00000002, BX
-	JEQ     piece379
+	JEQ     piece421
 	VMOVLPS X1, (R8)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R8
 
-piece379:
+piece421:
 	TESTQ  $0x00000001, BX
-	JEQ    piece380
+	JEQ    piece422
 	VMOVSS X1, (R8)
 
-piece380:
-done375:
+piece422:
+done417:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row374
+	JNE  row415
 
-end373:
+end414:
 	VZEROUPPER
 	RET
 
@@ -5070,14 +5275,14 @@ end373:
 TEXT ·transpose256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end381
+	JLE  end423
 	CMPQ 40(AX), $0x00
-	JLE  end381
+	JLE  end423
 	MOVQ 8(AX), CX
 	MOVQ (AX), DX
 	MOVQ 32(AX), BX
 
-block382:
+block424:
 	MOVQ    BX, SI
 	MOVQ    $0x00000008, DI
 	CMPQ    SI, DI
@@ -5091,7 +5296,7 @@ block382:
 	MOVQ    DX, R8
 	MOVQ    40(AX), R9
 
-block383:
+block425:
 	MOVQ       R9, R10
 	MOVQ       $0x00000008, R11
 	CMPQ       R10, R11
@@ -5165,237 +5370,237 @@ block383:
 	VPERM2F128 $0x20, Y0, Y1, Y8
 	VPERM2F128 $0x31, Y0, Y1, Y0
 	CMPQ       SI, $0x08
-	JNE        part385
+	JNE        part427
 	MOVQ       R8, R11
 	VMOVUPS    Y5, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y7, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y4, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y8, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y3, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y2, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y6, (R11)
 	DECQ       R10
-	JLE        stored384
+	JLE        stored426
 	ADDQ       56(AX), R11
 	VMOVUPS    Y0, (R11)
-	JMP        stored384
+	JMP        stored426
 
-part385:
+part427:
 	MOVQ         R8, R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece386
+	JEQ          piece428
 	VMOVUPS      X5, (R12)
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, R12
 
-piece386:
+piece428:
 	TESTQ   $0x00000002, SI
-	JEQ     piece387
+	JEQ     piece429
 	VMOVLPS X5, (R12)
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, R12
 
-piece387:
+piece429:
 	TESTQ  $0x00000001, SI
-	JEQ    piece388
+	JEQ    piece430
 	VMOVSS X5, (R12)
 
-piece388:
+piece430:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece389
+	JEQ          piece431
 	VMOVUPS      X7, (R12)
 	VEXTRACTF128 $0x01, Y7, X7
 	ADDQ         $0x10, R12
 
-piece389:
+piece431:
 	TESTQ   $0x00000002, SI
-	JEQ     piece390
+	JEQ     piece432
 	VMOVLPS X7, (R12)
 	VPSRLDQ $0x08, X7, X7
 	ADDQ    $0x08, R12
 
-piece390:
+piece432:
 	TESTQ  $0x00000001, SI
-	JEQ    piece391
+	JEQ    piece433
 	VMOVSS X7, (R12)
 
-piece391:
+piece433:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece392
+	JEQ          piece434
 	VMOVUPS      X4, (R12)
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, R12
 
-piece392:
+piece434:
 	TESTQ   $0x00000002, SI
-	JEQ     piece393
+	JEQ     piece435
 	VMOVLPS X4, (R12)
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, R12
 
-piece393:
+piece435:
 	TESTQ  $0x00000001, SI
-	JEQ    piece394
+	JEQ    piece436
 	VMOVSS X4, (R12)
 
-piece394:
+piece436:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece395
+	JEQ          piece437
 	VMOVUPS      X8, (R12)
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, R12
 
-piece395:
+piece437:
 	TESTQ   $0x00000002, SI
-	JEQ     piece396
+	JEQ     piece438
 	VMOVLPS X8, (R12)
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, R12
 
-piece396:
+piece438:
 	TESTQ  $0x00000001, SI
-	JEQ    piece397
+	JEQ    piece439
 	VMOVSS X8, (R12)
 
-piece397:
+piece439:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece398
+	JEQ          piece440
 	VMOVUPS      X3, (R12)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R12
 
-piece398:
+piece440:
 	TESTQ   $0x00000002, SI
-	JEQ     piece399
+	JEQ     piece441
 	VMOVLPS X3, (R12)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R12
 
-piece399:
+piece441:
 	TESTQ  $0x00000001, SI
-	JEQ    piece400
+	JEQ    piece442
 	VMOVSS X3, (R12)
 
-piece400:
+piece442:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece401
+	JEQ          piece443
 	VMOVUPS      X2, (R12)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R12
 
-piece401:
+piece443:
 	TESTQ   $0x00000002, SI
-	JEQ     piece402
+	JEQ     piece444
 	VMOVLPS X2, (R12)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R12
 
-piece402:
+piece444:
 	TESTQ  $0x00000001, SI
-	JEQ    piece403
+	JEQ    piece445
 	VMOVSS X2, (R12)
 
-piece403:
+piece445:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece404
+	JEQ          piece446
 	VMOVUPS      X6, (R12)
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, R12
 
-piece404:
+piece446:
 	TESTQ   $0x00000002, SI
-	JEQ     piece405
+	JEQ     piece447
 	VMOVLPS X6, (R12)
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, R12
 
-piece405:
+piece447:
 	TESTQ  $0x00000001, SI
-	JEQ    piece406
+	JEQ    piece448
 	VMOVSS X6, (R12)
 
-piece406:
+piece448:
 	DECQ         R10
-	JLE          stored384
+	JLE          stored426
 	ADDQ         56(AX), R11
 	MOVQ         R11, R10
 	TESTQ        $0x00000004, SI
-	JEQ          piece407
+	JEQ          piece449
 	VMOVUPS      X0, (R10)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, R10
 
-piece407:
+piece449:
 	TESTQ   $0x00000002, SI
-	JEQ     piece408
+	JEQ     piece450
 	VMOVLPS X0, (R10)
 	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, R10
 
-piece408:
+piece450:
 	TESTQ  $0x00000001, SI
-	JEQ    piece409
+	JEQ    piece451
 	VMOVSS X0, (R10)
 
-piece409:
-stored384:
+piece451:
+stored426:
 	ADDQ $0x20, DI
 	MOVQ 56(AX), R10
 	SHLQ $0x03, R10
 	ADDQ R10, R8
 	SUBQ $0x08, R9
-	JGT  block383
+	JGT  block425
 	MOVQ 64(AX), SI
 	SHLQ $0x03, SI
 	ADDQ SI, CX
 	ADDQ $0x20, DX
 	SUBQ $0x08, BX
-	JGT  block382
+	JGT  block424
 
-end381:
+end423:
 	VZEROUPPER
 	RET
 
@@ -5404,19 +5609,19 @@ end381:
 TEXT ·copyBlocks256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end410
+	JLE     end452
 	CMPQ    40(AX), $0x00
-	JLE     end410
+	JLE     end452
 	CMPQ    48(AX), $0x00
-	JLE     end410
+	JLE     end452
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
 	MOVQ    56(AX), SI
 	MOVQ    64(AX), DI
 	CMPQ    BX, $0x08
-	JLT     narrow411
-	JEQ     full412
+	JLT     narrow453
+	JEQ     full454
 	MOVQ    BX, R8
 	ANDQ    $-8, R8
 	SHLQ    $0x02, R8
@@ -5428,80 +5633,80 @@ TEXT ·copyBlocks256(SB), NOSPLIT, $0-8
 	VMOVDQU (R9), Y0
 	MOVQ    48(AX), R9
 
-blocks413:
+blocks455:
 	MOVQ CX, R10
 	MOVQ DX, R11
 	MOVQ 32(AX), R12
 
-row414:
+row456:
 	XORQ R13, R13
 	CMPQ R13, R8
-	JGE  rest417
+	JGE  rest460
 
-block416:
+block459:
 	VMOVUPS (R11)(R13*1), Y1
 	VMOVUPS Y1, (R10)(R13*1)
 	ADDQ    $0x00000020, R13
 	CMPQ    R13, R8
-	JLT     block416
+	JLT     block459
 
-rest417:
+rest460:
 	TESTQ        BX, BX
-	JEQ          done415
+	JEQ          done458
 	VMASKMOVPS   (R11)(R13*1), Y0, Y1
 	LEAQ         (R10)(R13*1), R13
 	TESTQ        $0x00000004, BX
-	JEQ          piece418
+	JEQ          piece461
 	VMOVUPS      X1, (R13)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R13
 
-piece418:
+piece461:
 	TESTQ   $0x00000002, BX
-	JEQ     piece419
+	JEQ     piece462
 	VMOVLPS X1, (R13)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R13
 
-piece419:
+piece462:
 	TESTQ  $0x00000001, BX
-	JEQ    piece420
+	JEQ    piece463
 	VMOVSS X1, (R13)
 
-piece420:
-done415:
+piece463:
+done458:
 	ADDQ SI, R10
 	ADDQ DI, R11
 	DECQ R12
-	JNE  row414
+	JNE  row456
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R9
-	JNE  blocks413
-	JMP  end410
+	JNE  blocks455
+	JMP  end452
 
-full412:
+full454:
 	MOVQ 48(AX), BX
 
-blocks421:
+blocks464:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row422:
+row465:
 	VMOVUPS (R9), Y0
 	VMOVUPS Y0, (R8)
 	ADDQ    SI, R8
 	ADDQ    DI, R9
 	DECQ    R10
-	JNE     row422
+	JNE     row465
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
 	DECQ    BX
-	JNE     blocks421
-	JMP     end410
+	JNE     blocks464
+	JMP     end452
 
-narrow411:
+narrow453:
 	LEAQ    masks<>+32(SB), R8
 	MOVQ    BX, R9
 	SHLQ    $0x02, R9
@@ -5509,43 +5714,43 @@ narrow411:
 	VMOVDQU (R8), Y0
 	MOVQ    48(AX), R8
 
-blocks423:
+blocks467:
 	MOVQ CX, R9
 	MOVQ DX, R10
 	MOVQ 32(AX), R11
 
-row424:
+row468:
 	VMASKMOVPS   (R10), Y0, Y1
 	LEAQ         (R9), R12
 	TESTQ        $0x00000004, BX
-	JEQ          piece425
+	JEQ          piece470
 	VMOVUPS      X1, (R12)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R12
 
-piece425:
+piece470:
 	TESTQ   $0x00000002, BX
-	JEQ     piece426
+	JEQ     piece471
 	VMOVLPS X1, (R12)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R12
 
-piece426:
+piece471:
 	TESTQ  $0x00000001, BX
-	JEQ    piece427
+	JEQ    piece472
 	VMOVSS X1, (R12)
 
-piece427:
+piece472:
 	ADDQ SI, R9
 	ADDQ DI, R10
 	DECQ R11
-	JNE  row424
+	JNE  row468
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R8
-	JNE  blocks423
+	JNE  blocks467
 
-end410:
+end452:
 	VZEROUPPER
 	RET
 
@@ -5554,7 +5759,7 @@ end410:
 TEXT ·fold256(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end428
+	JLE          end473
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         88(AX), BX
@@ -5580,23 +5785,23 @@ TEXT ·fold256(SB), NOSPLIT, $0-8
 	VMOVDQU      (R8), Y3
 	XORQ         R8, R8
 	CMPQ         R8, DI
-	JGE          rest431
+	JGE          rest476
 
-block430:
+block475:
 	VXORPS Y3, Y3, Y3
 	MOVQ   32(AX), R10
 	LEAQ   (DX)(R8*1), R9
 	CMPQ   32(AX), $0x00
-	JLE    out432
+	JLE    out477
 	CMPQ   48(AX), $0x00
-	JLE    out432
+	JLE    out477
 
-row433:
+row478:
 	MOVQ    R9, R11
 	VMOVUPS Y2, Y4
 	MOVQ    48(AX), R12
 
-window434:
+window479:
 	VPCMPGTD   Y4, Y0, Y5
 	VPCMPGTD   Y1, Y4, Y6
 	VPAND      Y5, Y6, Y6
@@ -5605,35 +5810,35 @@ window434:
 	VPADDD     Y1, Y4, Y4
 	ADDQ       BX, R11
 	DECQ       R12
-	JNE        window434
+	JNE        window479
 	ADDQ       64(AX), R9
 	DECQ       R10
-	JNE        row433
+	JNE        row478
 
-out432:
+out477:
 	VMOVUPS Y3, (CX)(R8*1)
 	VPADDD  word_00000008<>+0(SB), Y2, Y2
 	ADDQ    $0x00000020, R8
 	CMPQ    R8, DI
-	JLT     block430
+	JLT     block475
 
-rest431:
+rest476:
 	TESTQ  SI, SI
-	JEQ    done429
+	JEQ    done474
 	VXORPS Y3, Y3, Y3
 	MOVQ   32(AX), DI
 	LEAQ   (DX)(R8*1), DX
 	CMPQ   32(AX), $0x00
-	JLE    out435
+	JLE    out480
 	CMPQ   48(AX), $0x00
-	JLE    out435
+	JLE    out480
 
-row436:
+row481:
 	MOVQ    DX, R9
 	VMOVUPS Y2, Y4
 	MOVQ    48(AX), R10
 
-window437:
+window482:
 	VPCMPGTD   Y4, Y0, Y5
 	VPCMPGTD   Y1, Y4, Y6
 	VPAND      Y5, Y6, Y6
@@ -5642,36 +5847,36 @@ window437:
 	VPADDD     Y1, Y4, Y4
 	ADDQ       BX, R9
 	DECQ       R10
-	JNE        window437
+	JNE        window482
 	ADDQ       64(AX), DX
 	DECQ       DI
-	JNE        row436
+	JNE        row481
 
-out435:
+out480:
 	LEAQ         (CX)(R8*1), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece438
+	JEQ          piece483
 	VMOVUPS      X3, (AX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, AX
 
-piece438:
+piece483:
 	TESTQ   $0x00000002, SI
-	JEQ     piece439
+	JEQ     piece484
 	VMOVLPS X3, (AX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, AX
 
-piece439:
+piece484:
 	TESTQ  $0x00000001, SI
-	JEQ    piece440
+	JEQ    piece485
 	VMOVSS X3, (AX)
 
-piece440:
+piece485:
 	VPADDD word_00000008<>+0(SB), Y2, Y2
 
-done429:
-end428:
+done474:
+end473:
 	VZEROUPPER
 	RET
 
@@ -5710,9 +5915,9 @@ GLOBL word_00000008<>(SB), RODATA|NOPTR, $32
 TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end441
+	JLE     end486
 	CMPQ    40(AX), $0x00
-	JLE     end441
+	JLE     end486
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -5747,14 +5952,14 @@ TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row442:
+row487:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest445
+	JGE  rest491
 
-block444:
+block490:
 	VMOVUPS   (CX)(R10*2), Y2
 	VMOVUPS   32(CX)(R10*2), Y3
 	VSHUFPS   $0x88, Y3, Y2, Y4
@@ -5779,11 +5984,11 @@ block444:
 	VMOVUPS   Y2, (BX)(R10*1)
 	ADDQ      $0x00000020, R10
 	CMPQ      R10, SI
-	JLT       block444
+	JLT       block490
 
-rest445:
+rest491:
 	TESTQ        DI, DI
-	JEQ          done443
+	JEQ          done489
 	VMASKMOVPS   (CX)(R10*2), Y0, Y2
 	VMASKMOVPS   32(CX)(R10*2), Y1, Y3
 	VSHUFPS      $0x88, Y3, Y2, Y4
@@ -5807,31 +6012,31 @@ rest445:
 	VPERMPD      $0xd8, Y2, Y2
 	LEAQ         (BX)(R10*1), DX
 	TESTQ        $0x00000004, DI
-	JEQ          piece446
+	JEQ          piece492
 	VMOVUPS      X2, (DX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, DX
 
-piece446:
+piece492:
 	TESTQ   $0x00000002, DI
-	JEQ     piece447
+	JEQ     piece493
 	VMOVLPS X2, (DX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, DX
 
-piece447:
+piece493:
 	TESTQ  $0x00000001, DI
-	JEQ    piece448
+	JEQ    piece494
 	VMOVSS X2, (DX)
 
-piece448:
-done443:
+piece494:
+done489:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row442
+	JNE  row487
 
-end441:
+end486:
 	VZEROUPPER
 	RET
 
@@ -5840,9 +6045,9 @@ end441:
 TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end449
+	JLE     end495
 	CMPQ    40(AX), $0x00
-	JLE     end449
+	JLE     end495
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -5882,14 +6087,14 @@ TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	ADDQ    R12, R12
 	MOVQ    32(AX), R13
 
-row450:
+row496:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R14, R14
 	CMPQ R14, DI
-	JGE  rest453
+	JGE  rest500
 
-block452:
+block499:
 	VMOVUPS   (CX)(R14*2), Y3
 	VMOVUPS   32(CX)(R14*2), Y4
 	VSHUFPS   $0x88, Y4, Y3, Y5
@@ -5930,11 +6135,11 @@ block452:
 	VMOVUPS   Y3, 32(R15)(R14*2)
 	ADDQ      $0x00000020, R14
 	CMPQ      R14, DI
-	JLT       block452
+	JLT       block499
 
-rest453:
+rest500:
 	TESTQ        R8, R8
-	JEQ          done451
+	JEQ          done498
 	VMASKMOVPS   (CX)(R14*2), Y1, Y3
 	VMASKMOVPS   32(CX)(R14*2), Y2, Y4
 	VSHUFPS      $0x88, Y4, Y3, Y5
@@ -5964,52 +6169,52 @@ rest453:
 	VUNPCKLPS    Y4, Y3, Y7
 	VUNPCKHPS    Y4, Y3, Y3
 	CMPQ         R9, $0x08
-	JLT          part454
+	JLT          part501
 	VMOVUPS      Y7, (BX)(R14*2)
 	LEAQ         32(BX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece456
+	JEQ          piece503
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece456:
+piece503:
 	TESTQ   $0x00000002, R10
-	JEQ     piece457
+	JEQ     piece504
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece457:
+piece504:
 	TESTQ  $0x00000001, R10
-	JEQ    piece458
+	JEQ    piece505
 	VMOVSS X3, (DX)
 
-piece458:
-	JMP stored455
+piece505:
+	JMP stored502
 
-part454:
+part501:
 	LEAQ         (BX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece459
+	JEQ          piece506
 	VMOVUPS      X7, (DX)
 	VEXTRACTF128 $0x01, Y7, X7
 	ADDQ         $0x10, DX
 
-piece459:
+piece506:
 	TESTQ   $0x00000002, R9
-	JEQ     piece460
+	JEQ     piece507
 	VMOVLPS X7, (DX)
 	VPSRLDQ $0x08, X7, X7
 	ADDQ    $0x08, DX
 
-piece460:
+piece507:
 	TESTQ  $0x00000001, R9
-	JEQ    piece461
+	JEQ    piece508
 	VMOVSS X7, (DX)
 
-piece461:
-stored455:
+piece508:
+stored502:
 	MOVQ         BX, DX
 	ADDQ         56(AX), DX
 	VANDPS       Y5, Y6, Y3
@@ -6017,60 +6222,60 @@ stored455:
 	VUNPCKLPS    Y3, Y4, Y5
 	VUNPCKHPS    Y3, Y4, Y3
 	CMPQ         R9, $0x08
-	JLT          part462
+	JLT          part509
 	VMOVUPS      Y5, (DX)(R14*2)
 	LEAQ         32(DX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece464
+	JEQ          piece511
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece464:
+piece511:
 	TESTQ   $0x00000002, R10
-	JEQ     piece465
+	JEQ     piece512
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece465:
+piece512:
 	TESTQ  $0x00000001, R10
-	JEQ    piece466
+	JEQ    piece513
 	VMOVSS X3, (DX)
 
-piece466:
-	JMP stored463
+piece513:
+	JMP stored510
 
-part462:
+part509:
 	LEAQ         (DX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece467
+	JEQ          piece514
 	VMOVUPS      X5, (DX)
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, DX
 
-piece467:
+piece514:
 	TESTQ   $0x00000002, R9
-	JEQ     piece468
+	JEQ     piece515
 	VMOVLPS X5, (DX)
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, DX
 
-piece468:
+piece515:
 	TESTQ  $0x00000001, R9
-	JEQ    piece469
+	JEQ    piece516
 	VMOVSS X5, (DX)
 
-piece469:
-stored463:
-done451:
+piece516:
+stored510:
+done498:
 	ADDQ R11, BX
 	ADDQ 72(AX), SI
 	ADDQ R12, CX
 	DECQ R13
-	JNE  row450
+	JNE  row496
 
-end449:
+end495:
 	VZEROUPPER
 	RET
 
@@ -6079,7 +6284,7 @@ end449:
 TEXT ·dropout256(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end470
+	JLE          end517
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -6087,9 +6292,9 @@ TEXT ·dropout256(SB), NOSPLIT, $256-8
 	VBROADCASTSS 28(DX), Y1
 	VPADDD       Y1, Y0, Y0
 
-loop471:
+loop518:
 	CMPQ         AX, $0x40
-	JLT          part472
+	JLT          part519
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6418,11 +6623,11 @@ loop471:
 	VPADDD       word_00000008<>+0(SB), Y0, Y0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop471
+	JMP          loop518
 
-part472:
+part519:
 	TESTQ        AX, AX
-	JEQ          end470
+	JEQ          end517
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6761,41 +6966,41 @@ part472:
 	VMOVDQU      (SI), Y0
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest475
+	JGE          rest522
 
-block474:
+block521:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS Y1, (CX)(SI*1)
 	ADDQ    $0x00000020, SI
 	CMPQ    SI, BX
-	JLT     block474
+	JLT     block521
 
-rest475:
+rest522:
 	TESTQ        AX, AX
-	JEQ          done473
+	JEQ          done520
 	VMASKMOVPS   (DX)(SI*1), Y0, Y0
 	LEAQ         (CX)(SI*1), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece476
+	JEQ          piece523
 	VMOVUPS      X0, (CX)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, CX
 
-piece476:
+piece523:
 	TESTQ   $0x00000002, AX
-	JEQ     piece477
+	JEQ     piece524
 	VMOVLPS X0, (CX)
 	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, CX
 
-piece477:
+piece524:
 	TESTQ  $0x00000001, AX
-	JEQ    piece478
+	JEQ    piece525
 	VMOVSS X0, (CX)
 
-piece478:
-done473:
-end470:
+piece525:
+done520:
+end517:
 	VZEROUPPER
 	RET
 
@@ -6861,11 +7066,11 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile480:
+tile527:
 	CMPQ    SI, $0x00000040
-	JLT     next481
+	JLT     next528
 	TESTQ   BX, BX
-	JEQ     zeros483
+	JEQ     zeros530
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
@@ -6875,9 +7080,9 @@ tile480:
 	VMOVUPS 160(R9), Y5
 	VMOVUPS 192(R9), Y6
 	VMOVUPS 224(R9), Y7
-	JMP     ready484
+	JMP     ready531
 
-zeros483:
+zeros530:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6887,14 +7092,14 @@ zeros483:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready484:
+ready531:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed486
+	JLE   summed533
 
-k485:
+k532:
 	VBROADCASTSS (R9), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -6907,9 +7112,37 @@ k485:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k485
+	JNE          k532
 
-summed486:
+summed533:
+	CMPQ    104(AX), $0x00
+	JEQ     plain534
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
+	VANDPS  Y0, Y8, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y8
+	VANDPS  Y1, Y8, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y8
+	VANDPS  Y2, Y8, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y8
+	VANDPS  Y3, Y8, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y8
+	VANDPS  Y4, Y8, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y8
+	VANDPS  Y5, Y8, Y5
+	VMOVUPS Y5, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y8
+	VANDPS  Y6, Y8, Y6
+	VMOVUPS Y6, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y8
+	VANDPS  Y7, Y8, Y7
+	VMOVUPS Y7, Y7
+
+plain534:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -6922,64 +7155,74 @@ summed486:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same482
+	JEQ     same529
 	ADDQ    $0x00000100, BX
 
-same482:
+same529:
 	SUBQ $0x00000040, SI
-	JMP  tile480
+	JMP  tile527
 
-next481:
-tile487:
+next528:
+tile535:
 	CMPQ    SI, $0x00000010
-	JLT     next488
+	JLT     next536
 	TESTQ   BX, BX
-	JEQ     zeros490
+	JEQ     zeros538
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready491
+	JMP     ready539
 
-zeros490:
+zeros538:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready491:
+ready539:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed493
+	JLE   summed541
 
-k492:
+k540:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k492
+	JNE          k540
 
-summed493:
+summed541:
+	CMPQ    104(AX), $0x00
+	JEQ     plain542
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y2
+	VANDPS  Y0, Y2, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y2
+	VANDPS  Y1, Y2, Y1
+	VMOVUPS Y1, Y1
+
+plain542:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same489
+	JEQ     same537
 	ADDQ    $0x00000040, BX
 
-same489:
+same537:
 	SUBQ $0x00000010, SI
-	JMP  tile487
+	JMP  tile535
 
-next488:
+next536:
 	TESTQ      SI, SI
-	JLE        end479
+	JLE        end526
 	CMPQ       SI, $0x08
-	JEQ        one494
-	JLT        part495
+	JEQ        one543
+	JLT        part544
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
@@ -6987,22 +7230,22 @@ next488:
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros496
+	JEQ        zeros545
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
-	JMP        ready497
+	JMP        ready546
 
-zeros496:
+zeros545:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready497:
+ready546:
 	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
-	JLE   summed499
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed548
 
-k498:
+k547:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
@@ -7010,113 +7253,137 @@ k498:
 	VFMADD231PS  Y4, Y5, Y2
 	ADDQ         R8, DX
 	ADDQ         DI, BX
-	DECQ         AX
-	JNE          k498
+	DECQ         R9
+	JNE          k547
 
-summed499:
+summed548:
+	CMPQ    104(AX), $0x00
+	JEQ     plain549
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+
+plain549:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece500
+	JEQ          piece550
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece500:
+piece550:
 	TESTQ   $0x00000002, SI
-	JEQ     piece501
+	JEQ     piece551
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece501:
+piece551:
 	TESTQ  $0x00000001, SI
-	JEQ    piece502
+	JEQ    piece552
 	VMOVSS X2, (AX)
 
-piece502:
-	JMP end479
+piece552:
+	JMP end526
 
-one494:
+one543:
 	TESTQ   BX, BX
-	JEQ     zeros503
+	JEQ     zeros553
 	VMOVUPS (BX), Y0
-	JMP     ready504
+	JMP     ready554
 
-zeros503:
+zeros553:
 	VXORPS Y0, Y0, Y0
 
-ready504:
+ready554:
 	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
-	JLE   summed506
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed556
 
-k505:
+k555:
 	VBROADCASTSS (BX), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
-	DECQ         AX
-	JNE          k505
+	DECQ         SI
+	JNE          k555
 
-summed506:
+summed556:
+	CMPQ    104(AX), $0x00
+	JEQ     plain557
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y1
+	VANDPS  Y0, Y1, Y0
+	VMOVUPS Y0, Y0
+
+plain557:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
-	JMP     end479
+	JMP     end526
 
-part495:
+part544:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros507
+	JEQ        zeros558
 	VMASKMOVPS (BX), Y0, Y1
-	JMP        ready508
+	JMP        ready559
 
-zeros507:
+zeros558:
 	VXORPS Y1, Y1, Y1
 
-ready508:
+ready559:
 	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
-	JLE   summed510
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed561
 
-k509:
+k560:
 	VMASKMOVPS   (DX), Y0, Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
 	ADDQ         DI, BX
-	DECQ         AX
-	JNE          k509
+	DECQ         R9
+	JNE          k560
 
-summed510:
+summed561:
+	CMPQ    104(AX), $0x00
+	JEQ     plain562
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+
+plain562:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece511
+	JEQ          piece563
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece511:
+piece563:
 	TESTQ   $0x00000002, SI
-	JEQ     piece512
+	JEQ     piece564
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece512:
+piece564:
 	TESTQ  $0x00000001, SI
-	JEQ    piece513
+	JEQ    piece565
 	VMOVSS X1, (AX)
 
-piece513:
-end479:
+piece565:
+end526:
 	VZEROUPPER
 	RET
 
@@ -7132,11 +7399,11 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile515:
+tile567:
 	CMPQ    SI, $0x00000020
-	JLT     next516
+	JLT     next568
 	TESTQ   BX, BX
-	JEQ     zeros518
+	JEQ     zeros570
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -7147,9 +7414,9 @@ tile515:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready519
+	JMP     ready571
 
-zeros518:
+zeros570:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7159,14 +7426,14 @@ zeros518:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready519:
+ready571:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed521
+	JLE   summed573
 
-k520:
+k572:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -7184,9 +7451,37 @@ k520:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k520
+	JNE          k572
 
-summed521:
+summed573:
+	CMPQ    104(AX), $0x00
+	JEQ     plain574
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
+	VANDPS  Y0, Y8, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y8
+	VANDPS  Y1, Y8, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y8
+	VANDPS  Y2, Y8, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y8
+	VANDPS  Y3, Y8, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y8
+	VANDPS  Y4, Y8, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y8
+	VANDPS  Y5, Y8, Y5
+	VMOVUPS Y5, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y8
+	VANDPS  Y6, Y8, Y6
+	VMOVUPS Y6, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y8
+	VANDPS  Y7, Y8, Y7
+	VMOVUPS Y7, Y7
+
+plain574:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7200,41 +7495,41 @@ summed521:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same517
+	JEQ     same569
 	ADDQ    $0x00000080, BX
 
-same517:
+same569:
 	SUBQ $0x00000020, SI
-	JMP  tile515
+	JMP  tile567
 
-next516:
-tile522:
+next568:
+tile575:
 	CMPQ    SI, $0x00000010
-	JLT     next523
+	JLT     next576
 	TESTQ   BX, BX
-	JEQ     zeros525
+	JEQ     zeros578
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready526
+	JMP     ready579
 
-zeros525:
+zeros578:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready526:
+ready579:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed528
+	JLE   summed581
 
-k527:
+k580:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -7246,9 +7541,25 @@ k527:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k527
+	JNE          k580
 
-summed528:
+summed581:
+	CMPQ    104(AX), $0x00
+	JEQ     plain582
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y4
+	VANDPS  Y0, Y4, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y4
+	VANDPS  Y1, Y4, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y4
+	VANDPS  Y2, Y4, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y4
+	VANDPS  Y3, Y4, Y3
+	VMOVUPS Y3, Y3
+
+plain582:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7258,19 +7569,19 @@ summed528:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same524
+	JEQ     same577
 	ADDQ    $0x00000040, BX
 
-same524:
+same577:
 	SUBQ $0x00000010, SI
-	JMP  tile522
+	JMP  tile575
 
-next523:
+next576:
 	TESTQ      SI, SI
-	JLE        end514
+	JLE        end566
 	CMPQ       SI, $0x08
-	JEQ        one529
-	JLT        part530
+	JEQ        one583
+	JLT        part584
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -7278,27 +7589,27 @@ next523:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros531
+	JEQ        zeros585
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y3
 	VMASKMOVPS 32(BX), Y0, Y4
-	JMP        ready532
+	JMP        ready586
 
-zeros531:
+zeros585:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready532:
+ready586:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed534
+	JLE   summed588
 
-k533:
+k587:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
@@ -7310,16 +7621,32 @@ k533:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k533
+	JNE          k587
 
-summed534:
+summed588:
+	CMPQ    104(AX), $0x00
+	JEQ     plain589
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+
+plain589:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece535
+	JEQ          piece590
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7328,9 +7655,9 @@ summed534:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece535:
+piece590:
 	TESTQ   $0x00000002, SI
-	JEQ     piece536
+	JEQ     piece591
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7339,36 +7666,36 @@ piece535:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece536:
+piece591:
 	TESTQ  $0x00000001, SI
-	JEQ    piece537
+	JEQ    piece592
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece537:
-	JMP end514
+piece592:
+	JMP end566
 
-one529:
+one583:
 	TESTQ   BX, BX
-	JEQ     zeros538
+	JEQ     zeros593
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
-	JMP     ready539
+	JMP     ready594
 
-zeros538:
+zeros593:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready539:
+ready594:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed541
+	JLE   summed596
 
-k540:
+k595:
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -7377,38 +7704,48 @@ k540:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k540
+	JNE          k595
 
-summed541:
+summed596:
+	CMPQ    104(AX), $0x00
+	JEQ     plain597
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y2
+	VANDPS  Y0, Y2, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y2
+	VANDPS  Y1, Y2, Y1
+	VMOVUPS Y1, Y1
+
+plain597:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end514
+	JMP     end566
 
-part530:
+part584:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros542
+	JEQ        zeros598
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
-	JMP        ready543
+	JMP        ready599
 
-zeros542:
+zeros598:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready543:
+ready599:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed545
+	JLE   summed601
 
-k544:
+k600:
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -7417,11 +7754,21 @@ k544:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k544
+	JNE          k600
 
-summed545:
+summed601:
+	CMPQ    104(AX), $0x00
+	JEQ     plain602
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+
+plain602:
 	TESTQ        $0x00000004, SI
-	JEQ          piece546
+	JEQ          piece603
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7430,9 +7777,9 @@ summed545:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece546:
+piece603:
 	TESTQ   $0x00000002, SI
-	JEQ     piece547
+	JEQ     piece604
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7441,15 +7788,15 @@ piece546:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece547:
+piece604:
 	TESTQ  $0x00000001, SI
-	JEQ    piece548
+	JEQ    piece605
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece548:
-end514:
+piece605:
+end566:
 	VZEROUPPER
 	RET
 
@@ -7465,11 +7812,11 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile550:
+tile607:
 	CMPQ    SI, $0x00000018
-	JLT     next551
+	JLT     next608
 	TESTQ   BX, BX
-	JEQ     zeros553
+	JEQ     zeros610
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -7482,9 +7829,9 @@ tile550:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready554
+	JMP     ready611
 
-zeros553:
+zeros610:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7495,14 +7842,14 @@ zeros553:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready554:
+ready611:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed556
+	JLE   summed613
 
-k555:
+k612:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -7521,9 +7868,40 @@ k555:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k555
+	JNE          k612
 
-summed556:
+summed613:
+	CMPQ    104(AX), $0x00
+	JEQ     plain614
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y9
+	VANDPS  Y0, Y9, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y9
+	VANDPS  Y1, Y9, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y9
+	VANDPS  Y2, Y9, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y9
+	VANDPS  Y3, Y9, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y9
+	VANDPS  Y4, Y9, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y9
+	VANDPS  Y5, Y9, Y5
+	VMOVUPS Y5, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y9
+	VANDPS  Y6, Y9, Y6
+	VMOVUPS Y6, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y9
+	VANDPS  Y7, Y9, Y7
+	VMOVUPS Y7, Y7
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y8, Y9
+	VANDPS  Y8, Y9, Y8
+	VMOVUPS Y8, Y8
+
+plain614:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7539,19 +7917,19 @@ summed556:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same552
+	JEQ     same609
 	ADDQ    $0x00000060, BX
 
-same552:
+same609:
 	SUBQ $0x00000018, SI
-	JMP  tile550
+	JMP  tile607
 
-next551:
-tile557:
+next608:
+tile615:
 	CMPQ    SI, $0x00000010
-	JLT     next558
+	JLT     next616
 	TESTQ   BX, BX
-	JEQ     zeros560
+	JEQ     zeros618
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -7561,9 +7939,9 @@ tile557:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready561
+	JMP     ready619
 
-zeros560:
+zeros618:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7571,14 +7949,14 @@ zeros560:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready561:
+ready619:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed563
+	JLE   summed621
 
-k562:
+k620:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -7593,9 +7971,31 @@ k562:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k562
+	JNE          k620
 
-summed563:
+summed621:
+	CMPQ    104(AX), $0x00
+	JEQ     plain622
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y6
+	VANDPS  Y0, Y6, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y6
+	VANDPS  Y1, Y6, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y6
+	VANDPS  Y2, Y6, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y6
+	VANDPS  Y3, Y6, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y6
+	VANDPS  Y4, Y6, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y6
+	VANDPS  Y5, Y6, Y5
+	VMOVUPS Y5, Y5
+
+plain622:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7608,19 +8008,19 @@ summed563:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same559
+	JEQ     same617
 	ADDQ    $0x00000040, BX
 
-same559:
+same617:
 	SUBQ $0x00000010, SI
-	JMP  tile557
+	JMP  tile615
 
-next558:
+next616:
 	TESTQ      SI, SI
-	JLE        end549
+	JLE        end606
 	CMPQ       SI, $0x08
-	JEQ        one564
-	JLT        part565
+	JEQ        one623
+	JLT        part624
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -7628,7 +8028,7 @@ next558:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros566
+	JEQ        zeros625
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -7637,9 +8037,9 @@ next558:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y5
 	VMASKMOVPS 32(BX), Y0, Y6
-	JMP        ready567
+	JMP        ready626
 
-zeros566:
+zeros625:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7647,13 +8047,13 @@ zeros566:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready567:
+ready626:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed569
+	JLE   summed628
 
-k568:
+k627:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (BX), Y9
@@ -7668,9 +8068,31 @@ k568:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k568
+	JNE          k627
 
-summed569:
+summed628:
+	CMPQ    104(AX), $0x00
+	JEQ     plain629
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y0
+	VANDPS  Y5, Y0, Y0
+	VMOVUPS Y0, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y0
+	VANDPS  Y6, Y0, Y0
+	VMOVUPS Y0, Y6
+
+plain629:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -7679,7 +8101,7 @@ summed569:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece570
+	JEQ          piece630
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7691,9 +8113,9 @@ summed569:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece570:
+piece630:
 	TESTQ   $0x00000002, SI
-	JEQ     piece571
+	JEQ     piece631
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7705,9 +8127,9 @@ piece570:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece571:
+piece631:
 	TESTQ  $0x00000001, SI
-	JEQ    piece572
+	JEQ    piece632
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -7715,31 +8137,31 @@ piece571:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece572:
-	JMP end549
+piece632:
+	JMP end606
 
-one564:
+one623:
 	TESTQ   BX, BX
-	JEQ     zeros573
+	JEQ     zeros633
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y2
-	JMP     ready574
+	JMP     ready634
 
-zeros573:
+zeros633:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready574:
+ready634:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed576
+	JLE   summed636
 
-k575:
+k635:
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -7750,43 +8172,56 @@ k575:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k575
+	JNE          k635
 
-summed576:
+summed636:
+	CMPQ    104(AX), $0x00
+	JEQ     plain637
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y3
+	VANDPS  Y0, Y3, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y3
+	VANDPS  Y1, Y3, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y3
+	VANDPS  Y2, Y3, Y2
+	VMOVUPS Y2, Y2
+
+plain637:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end549
+	JMP     end606
 
-part565:
+part624:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros577
+	JEQ        zeros638
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y3
-	JMP        ready578
+	JMP        ready639
 
-zeros577:
+zeros638:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready578:
+ready639:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed580
+	JLE   summed641
 
-k579:
+k640:
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -7797,11 +8232,24 @@ k579:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k579
+	JNE          k640
 
-summed580:
+summed641:
+	CMPQ    104(AX), $0x00
+	JEQ     plain642
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+
+plain642:
 	TESTQ        $0x00000004, SI
-	JEQ          piece581
+	JEQ          piece643
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7813,9 +8261,9 @@ summed580:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece581:
+piece643:
 	TESTQ   $0x00000002, SI
-	JEQ     piece582
+	JEQ     piece644
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7827,17 +8275,17 @@ piece581:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece582:
+piece644:
 	TESTQ  $0x00000001, SI
-	JEQ    piece583
+	JEQ    piece645
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece583:
-end549:
+piece645:
+end606:
 	VZEROUPPER
 	RET
 
@@ -7854,11 +8302,11 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile585:
+tile647:
 	CMPQ    SI, $0x00000010
-	JLT     next586
+	JLT     next648
 	TESTQ   BX, BX
-	JEQ     zeros588
+	JEQ     zeros650
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -7871,9 +8319,9 @@ tile585:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready589
+	JMP     ready651
 
-zeros588:
+zeros650:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7883,14 +8331,14 @@ zeros588:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready589:
+ready651:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed591
+	JLE   summed653
 
-k590:
+k652:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -7908,9 +8356,37 @@ k590:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k590
+	JNE          k652
 
-summed591:
+summed653:
+	CMPQ    104(AX), $0x00
+	JEQ     plain654
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
+	VANDPS  Y0, Y8, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y8
+	VANDPS  Y1, Y8, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y8
+	VANDPS  Y2, Y8, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y8
+	VANDPS  Y3, Y8, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y8
+	VANDPS  Y4, Y8, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y8
+	VANDPS  Y5, Y8, Y5
+	VMOVUPS Y5, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y8
+	VANDPS  Y6, Y8, Y6
+	VMOVUPS Y6, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y8
+	VANDPS  Y7, Y8, Y7
+	VMOVUPS Y7, Y7
+
+plain654:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -7926,19 +8402,19 @@ summed591:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same587
+	JEQ     same649
 	ADDQ    $0x00000040, BX
 
-same587:
+same649:
 	SUBQ $0x00000010, SI
-	JMP  tile585
+	JMP  tile647
 
-next586:
+next648:
 	TESTQ      SI, SI
-	JLE        end584
+	JLE        end646
 	CMPQ       SI, $0x08
-	JEQ        one592
-	JLT        part593
+	JEQ        one655
+	JLT        part656
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -7946,7 +8422,7 @@ next586:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros594
+	JEQ        zeros657
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -7958,9 +8434,9 @@ next586:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y7
 	VMASKMOVPS 32(BX), Y0, Y8
-	JMP        ready595
+	JMP        ready658
 
-zeros594:
+zeros657:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -7970,13 +8446,13 @@ zeros594:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready595:
+ready658:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed597
+	JLE   summed660
 
-k596:
+k659:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (BX), Y11
@@ -7994,9 +8470,37 @@ k596:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k596
+	JNE          k659
 
-summed597:
+summed660:
+	CMPQ    104(AX), $0x00
+	JEQ     plain661
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y0
+	VANDPS  Y5, Y0, Y0
+	VMOVUPS Y0, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y0
+	VANDPS  Y6, Y0, Y0
+	VMOVUPS Y0, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y0
+	VANDPS  Y7, Y0, Y0
+	VMOVUPS Y0, Y7
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y8, Y0
+	VANDPS  Y8, Y0, Y0
+	VMOVUPS Y0, Y8
+
+plain661:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8007,7 +8511,7 @@ summed597:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece598
+	JEQ          piece662
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8022,9 +8526,9 @@ summed597:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece598:
+piece662:
 	TESTQ   $0x00000002, SI
-	JEQ     piece599
+	JEQ     piece663
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8039,9 +8543,9 @@ piece598:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece599:
+piece663:
 	TESTQ  $0x00000001, SI
-	JEQ    piece600
+	JEQ    piece664
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8051,12 +8555,12 @@ piece599:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece600:
-	JMP end584
+piece664:
+	JMP end646
 
-one592:
+one655:
 	TESTQ   BX, BX
-	JEQ     zeros601
+	JEQ     zeros665
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -8064,21 +8568,21 @@ one592:
 	VMOVUPS (BX), Y2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y3
-	JMP     ready602
+	JMP     ready666
 
-zeros601:
+zeros665:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready602:
+ready666:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed604
+	JLE   summed668
 
-k603:
+k667:
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -8091,9 +8595,25 @@ k603:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k603
+	JNE          k667
 
-summed604:
+summed668:
+	CMPQ    104(AX), $0x00
+	JEQ     plain669
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y4
+	VANDPS  Y0, Y4, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y4
+	VANDPS  Y1, Y4, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y4
+	VANDPS  Y2, Y4, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y4
+	VANDPS  Y3, Y4, Y3
+	VMOVUPS Y3, Y3
+
+plain669:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -8101,16 +8621,16 @@ summed604:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end584
+	JMP     end646
 
-part593:
+part656:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros605
+	JEQ        zeros670
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -8118,21 +8638,21 @@ part593:
 	VMASKMOVPS (BX), Y0, Y3
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y4
-	JMP        ready606
+	JMP        ready671
 
-zeros605:
+zeros670:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready606:
+ready671:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed608
+	JLE   summed673
 
-k607:
+k672:
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -8145,11 +8665,27 @@ k607:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k607
+	JNE          k672
 
-summed608:
+summed673:
+	CMPQ    104(AX), $0x00
+	JEQ     plain674
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+
+plain674:
 	TESTQ        $0x00000004, SI
-	JEQ          piece609
+	JEQ          piece675
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8164,9 +8700,9 @@ summed608:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece609:
+piece675:
 	TESTQ   $0x00000002, SI
-	JEQ     piece610
+	JEQ     piece676
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8181,9 +8717,9 @@ piece609:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece610:
+piece676:
 	TESTQ  $0x00000001, SI
-	JEQ    piece611
+	JEQ    piece677
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -8192,8 +8728,8 @@ piece610:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece611:
-end584:
+piece677:
+end646:
 	VZEROUPPER
 	RET
 
@@ -8210,11 +8746,11 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile613:
+tile679:
 	CMPQ    SI, $0x00000010
-	JLT     next614
+	JLT     next680
 	TESTQ   BX, BX
-	JEQ     zeros616
+	JEQ     zeros682
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -8230,9 +8766,9 @@ tile613:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready617
+	JMP     ready683
 
-zeros616:
+zeros682:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8244,14 +8780,14 @@ zeros616:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready617:
+ready683:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed619
+	JLE   summed685
 
-k618:
+k684:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -8272,9 +8808,43 @@ k618:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k618
+	JNE          k684
 
-summed619:
+summed685:
+	CMPQ    104(AX), $0x00
+	JEQ     plain686
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y10
+	VANDPS  Y0, Y10, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y10
+	VANDPS  Y1, Y10, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y10
+	VANDPS  Y2, Y10, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y10
+	VANDPS  Y3, Y10, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y10
+	VANDPS  Y4, Y10, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y10
+	VANDPS  Y5, Y10, Y5
+	VMOVUPS Y5, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y10
+	VANDPS  Y6, Y10, Y6
+	VMOVUPS Y6, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y10
+	VANDPS  Y7, Y10, Y7
+	VMOVUPS Y7, Y7
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y8, Y10
+	VANDPS  Y8, Y10, Y8
+	VMOVUPS Y8, Y8
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y9, Y10
+	VANDPS  Y9, Y10, Y9
+	VMOVUPS Y9, Y9
+
+plain686:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8293,19 +8863,19 @@ summed619:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same615
+	JEQ     same681
 	ADDQ    $0x00000040, BX
 
-same615:
+same681:
 	SUBQ $0x00000010, SI
-	JMP  tile613
+	JMP  tile679
 
-next614:
+next680:
 	TESTQ      SI, SI
-	JLE        end612
+	JLE        end678
 	CMPQ       SI, $0x08
-	JEQ        one620
-	JLT        part621
+	JEQ        one687
+	JLT        part688
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -8313,7 +8883,7 @@ next614:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros622
+	JEQ        zeros689
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -8328,9 +8898,9 @@ next614:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS 32(BX), Y0, Y10
-	JMP        ready623
+	JMP        ready690
 
-zeros622:
+zeros689:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8342,13 +8912,13 @@ zeros622:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready623:
+ready690:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed625
+	JLE   summed692
 
-k624:
+k691:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (BX), Y13
@@ -8369,9 +8939,43 @@ k624:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k624
+	JNE          k691
 
-summed625:
+summed692:
+	CMPQ    104(AX), $0x00
+	JEQ     plain693
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y0
+	VANDPS  Y5, Y0, Y0
+	VMOVUPS Y0, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y0
+	VANDPS  Y6, Y0, Y0
+	VMOVUPS Y0, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y0
+	VANDPS  Y7, Y0, Y0
+	VMOVUPS Y0, Y7
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y8, Y0
+	VANDPS  Y8, Y0, Y0
+	VMOVUPS Y0, Y8
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y9, Y0
+	VANDPS  Y9, Y0, Y0
+	VMOVUPS Y0, Y9
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y10, Y0
+	VANDPS  Y10, Y0, Y0
+	VMOVUPS Y0, Y10
+
+plain693:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8384,7 +8988,7 @@ summed625:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece626
+	JEQ          piece694
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8402,9 +9006,9 @@ summed625:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece626:
+piece694:
 	TESTQ   $0x00000002, SI
-	JEQ     piece627
+	JEQ     piece695
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8422,9 +9026,9 @@ piece626:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece627:
+piece695:
 	TESTQ  $0x00000001, SI
-	JEQ    piece628
+	JEQ    piece696
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8436,12 +9040,12 @@ piece627:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece628:
-	JMP end612
+piece696:
+	JMP end678
 
-one620:
+one687:
 	TESTQ   BX, BX
-	JEQ     zeros629
+	JEQ     zeros697
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -8451,22 +9055,22 @@ one620:
 	VMOVUPS (BX), Y3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y4
-	JMP     ready630
+	JMP     ready698
 
-zeros629:
+zeros697:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready630:
+ready698:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed632
+	JLE   summed700
 
-k631:
+k699:
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -8481,9 +9085,28 @@ k631:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k631
+	JNE          k699
 
-summed632:
+summed700:
+	CMPQ    104(AX), $0x00
+	JEQ     plain701
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y5
+	VANDPS  Y0, Y5, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y5
+	VANDPS  Y1, Y5, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y5
+	VANDPS  Y2, Y5, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y5
+	VANDPS  Y3, Y5, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y5
+	VANDPS  Y4, Y5, Y4
+	VMOVUPS Y4, Y4
+
+plain701:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -8493,16 +9116,16 @@ summed632:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end612
+	JMP     end678
 
-part621:
+part688:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros633
+	JEQ        zeros702
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -8512,22 +9135,22 @@ part621:
 	VMASKMOVPS (BX), Y0, Y4
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y5
-	JMP        ready634
+	JMP        ready703
 
-zeros633:
+zeros702:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready634:
+ready703:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed636
+	JLE   summed705
 
-k635:
+k704:
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -8542,11 +9165,30 @@ k635:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k635
+	JNE          k704
 
-summed636:
+summed705:
+	CMPQ    104(AX), $0x00
+	JEQ     plain706
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y0
+	VANDPS  Y5, Y0, Y0
+	VMOVUPS Y0, Y5
+
+plain706:
 	TESTQ        $0x00000004, SI
-	JEQ          piece637
+	JEQ          piece707
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8564,9 +9206,9 @@ summed636:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece637:
+piece707:
 	TESTQ   $0x00000002, SI
-	JEQ     piece638
+	JEQ     piece708
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8584,9 +9226,9 @@ piece637:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece638:
+piece708:
 	TESTQ  $0x00000001, SI
-	JEQ    piece639
+	JEQ    piece709
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -8597,8 +9239,8 @@ piece638:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece639:
-end612:
+piece709:
+end678:
 	VZEROUPPER
 	RET
 
@@ -8616,11 +9258,11 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile641:
+tile711:
 	CMPQ    SI, $0x00000010
-	JLT     next642
+	JLT     next712
 	TESTQ   BX, BX
-	JEQ     zeros644
+	JEQ     zeros714
 	MOVQ    BX, R12
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
@@ -8639,9 +9281,9 @@ tile641:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready645
+	JMP     ready715
 
-zeros644:
+zeros714:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8655,14 +9297,14 @@ zeros644:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready645:
+ready715:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed647
+	JLE   summed717
 
-k646:
+k716:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -8686,9 +9328,49 @@ k646:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k646
+	JNE          k716
 
-summed647:
+summed717:
+	CMPQ    104(AX), $0x00
+	JEQ     plain718
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y12
+	VANDPS  Y0, Y12, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y12
+	VANDPS  Y1, Y12, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y12
+	VANDPS  Y2, Y12, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y12
+	VANDPS  Y3, Y12, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y12
+	VANDPS  Y4, Y12, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y12
+	VANDPS  Y5, Y12, Y5
+	VMOVUPS Y5, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y12
+	VANDPS  Y6, Y12, Y6
+	VMOVUPS Y6, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y12
+	VANDPS  Y7, Y12, Y7
+	VMOVUPS Y7, Y7
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y8, Y12
+	VANDPS  Y8, Y12, Y8
+	VMOVUPS Y8, Y8
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y9, Y12
+	VANDPS  Y9, Y12, Y9
+	VMOVUPS Y9, Y9
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y10, Y12
+	VANDPS  Y10, Y12, Y10
+	VMOVUPS Y10, Y10
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y11, Y12
+	VANDPS  Y11, Y12, Y11
+	VMOVUPS Y11, Y11
+
+plain718:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -8710,19 +9392,19 @@ summed647:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same643
+	JEQ     same713
 	ADDQ    $0x00000040, BX
 
-same643:
+same713:
 	SUBQ $0x00000010, SI
-	JMP  tile641
+	JMP  tile711
 
-next642:
+next712:
 	TESTQ      SI, SI
-	JLE        end640
+	JLE        end710
 	CMPQ       SI, $0x08
-	JEQ        one648
-	JLT        part649
+	JEQ        one719
+	JLT        part720
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
@@ -8730,7 +9412,7 @@ next642:
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros650
+	JEQ        zeros721
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -8748,9 +9430,9 @@ next642:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y11
 	VMASKMOVPS 32(BX), Y0, Y12
-	JMP        ready651
+	JMP        ready722
 
-zeros650:
+zeros721:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8764,13 +9446,13 @@ zeros650:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready651:
+ready722:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed653
+	JLE   summed724
 
-k652:
+k723:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (BX), Y15
@@ -8794,9 +9476,49 @@ k652:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k652
+	JNE          k723
 
-summed653:
+summed724:
+	CMPQ    104(AX), $0x00
+	JEQ     plain725
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y0
+	VANDPS  Y5, Y0, Y0
+	VMOVUPS Y0, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y0
+	VANDPS  Y6, Y0, Y0
+	VMOVUPS Y0, Y6
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y7, Y0
+	VANDPS  Y7, Y0, Y0
+	VMOVUPS Y0, Y7
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y8, Y0
+	VANDPS  Y8, Y0, Y0
+	VMOVUPS Y0, Y8
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y9, Y0
+	VANDPS  Y9, Y0, Y0
+	VMOVUPS Y0, Y9
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y10, Y0
+	VANDPS  Y10, Y0, Y0
+	VMOVUPS Y0, Y10
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y11, Y0
+	VANDPS  Y11, Y0, Y0
+	VMOVUPS Y0, Y11
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y12, Y0
+	VANDPS  Y12, Y0, Y0
+	VMOVUPS Y0, Y12
+
+plain725:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8811,7 +9533,7 @@ summed653:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece654
+	JEQ          piece726
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8832,9 +9554,9 @@ summed653:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece654:
+piece726:
 	TESTQ   $0x00000002, SI
-	JEQ     piece655
+	JEQ     piece727
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8855,9 +9577,9 @@ piece654:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece655:
+piece727:
 	TESTQ  $0x00000001, SI
-	JEQ    piece656
+	JEQ    piece728
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8871,12 +9593,12 @@ piece655:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece656:
-	JMP end640
+piece728:
+	JMP end710
 
-one648:
+one719:
 	TESTQ   BX, BX
-	JEQ     zeros657
+	JEQ     zeros729
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -8888,9 +9610,9 @@ one648:
 	VMOVUPS (BX), Y4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y5
-	JMP     ready658
+	JMP     ready730
 
-zeros657:
+zeros729:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8898,13 +9620,13 @@ zeros657:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready658:
+ready730:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed660
+	JLE   summed732
 
-k659:
+k731:
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -8921,9 +9643,31 @@ k659:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k659
+	JNE          k731
 
-summed660:
+summed732:
+	CMPQ    104(AX), $0x00
+	JEQ     plain733
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y6
+	VANDPS  Y0, Y6, Y0
+	VMOVUPS Y0, Y0
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y6
+	VANDPS  Y1, Y6, Y1
+	VMOVUPS Y1, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y6
+	VANDPS  Y2, Y6, Y2
+	VMOVUPS Y2, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y6
+	VANDPS  Y3, Y6, Y3
+	VMOVUPS Y3, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y6
+	VANDPS  Y4, Y6, Y4
+	VMOVUPS Y4, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y6
+	VANDPS  Y5, Y6, Y5
+	VMOVUPS Y5, Y5
+
+plain733:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -8935,16 +9679,16 @@ summed660:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end640
+	JMP     end710
 
-part649:
+part720:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros661
+	JEQ        zeros734
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -8956,9 +9700,9 @@ part649:
 	VMASKMOVPS (BX), Y0, Y5
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y6
-	JMP        ready662
+	JMP        ready735
 
-zeros661:
+zeros734:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8966,13 +9710,13 @@ zeros661:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready662:
+ready735:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed664
+	JLE   summed737
 
-k663:
+k736:
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -8989,11 +9733,33 @@ k663:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k663
+	JNE          k736
 
-summed664:
+summed737:
+	CMPQ    104(AX), $0x00
+	JEQ     plain738
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
+	VANDPS  Y1, Y0, Y0
+	VMOVUPS Y0, Y1
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y2, Y0
+	VANDPS  Y2, Y0, Y0
+	VMOVUPS Y0, Y2
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y3, Y0
+	VANDPS  Y3, Y0, Y0
+	VMOVUPS Y0, Y3
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y4, Y0
+	VANDPS  Y4, Y0, Y0
+	VMOVUPS Y0, Y4
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y5, Y0
+	VANDPS  Y5, Y0, Y0
+	VMOVUPS Y0, Y5
+	VCMPPS  $0x16, word_00000000<>+0(SB), Y6, Y0
+	VANDPS  Y6, Y0, Y0
+	VMOVUPS Y0, Y6
+
+plain738:
 	TESTQ        $0x00000004, SI
-	JEQ          piece665
+	JEQ          piece739
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9014,9 +9780,9 @@ summed664:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece665:
+piece739:
 	TESTQ   $0x00000002, SI
-	JEQ     piece666
+	JEQ     piece740
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9037,9 +9803,9 @@ piece665:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece666:
+piece740:
 	TESTQ  $0x00000001, SI
-	JEQ    piece667
+	JEQ    piece741
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9052,7 +9818,7 @@ piece666:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece667:
-end640:
+piece741:
+end710:
 	VZEROUPPER
 	RET

@@ -120,6 +120,9 @@ func scaledAdd512(args *Args)
 func scaledSub512(args *Args)
 
 //go:noescape
+func mulGreater512(args *Args)
+
+//go:noescape
 func sumRows512(args *Args)
 
 //go:noescape
@@ -266,6 +269,7 @@ func avx512Set() *Set {
 		GreaterOrEqualSV: greaterOrEqualSV512,
 		ScaledAdd:        scaledAdd512,
 		ScaledSub:        scaledSub512,
+		MulGreater:       mulGreater512,
 		SumRows:          sumRows512,
 		SumCols:          sumCols512,
 		MaxCols:          maxCols512,

@@ -1104,26 +1104,26 @@ TEXT ·addVV512(SB), NOSPLIT, $0-8
 row42:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest45
+	JGE  rest46
 
-block44:
+block45:
 	VMOVUPS (DX)(R9*1), Z0
 	VMOVUPS (BX)(R9*1), Z1
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block44
+	JLT     block45
 
-rest45:
+rest46:
 	TESTQ     SI, SI
-	JEQ       done43
+	JEQ       done44
 	VMOVUPS.Z (DX)(R9*1), K1, Z0
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done43:
+done44:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -1139,9 +1139,9 @@ end41:
 TEXT ·addVS512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end46
+	JLE   end47
 	CMPQ  40(AX), $0x00
-	JLE   end46
+	JLE   end47
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1156,35 +1156,35 @@ TEXT ·addVS512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row47:
+row48:
 	VBROADCASTSS (BX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest50
+	JGE          rest52
 
-block49:
+block51:
 	VMOVUPS (DX)(R9*1), Z1
 	VADDPS  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block49
+	JLT     block51
 
-rest50:
+rest52:
 	TESTQ     SI, SI
-	JEQ       done48
+	JEQ       done50
 	VMOVUPS.Z (DX)(R9*1), K1, Z1
 	VADDPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done48:
+done50:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row47
+	JNE  row48
 
-end46:
+end47:
 	VZEROUPPER
 	RET
 
@@ -1193,9 +1193,9 @@ end46:
 TEXT ·addSV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end51
+	JLE   end53
 	CMPQ  40(AX), $0x00
-	JLE   end51
+	JLE   end53
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1210,35 +1210,35 @@ TEXT ·addSV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row52:
+row54:
 	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest55
+	JGE          rest58
 
-block54:
+block57:
 	VMOVUPS (BX)(R9*1), Z1
 	VADDPS  Z1, Z0, Z1
 	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block54
+	JLT     block57
 
-rest55:
+rest58:
 	TESTQ     SI, SI
-	JEQ       done53
+	JEQ       done56
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done53:
+done56:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row52
+	JNE  row54
 
-end51:
+end53:
 	VZEROUPPER
 	RET
 
@@ -1247,9 +1247,9 @@ end51:
 TEXT ·subVV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end56
+	JLE   end59
 	CMPQ  40(AX), $0x00
-	JLE   end56
+	JLE   end59
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1264,36 +1264,36 @@ TEXT ·subVV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row57:
+row60:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest60
+	JGE  rest64
 
-block59:
+block63:
 	VMOVUPS (DX)(R9*1), Z0
 	VMOVUPS (BX)(R9*1), Z1
 	VSUBPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block59
+	JLT     block63
 
-rest60:
+rest64:
 	TESTQ     SI, SI
-	JEQ       done58
+	JEQ       done62
 	VMOVUPS.Z (DX)(R9*1), K1, Z0
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
 	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done58:
+done62:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row57
+	JNE  row60
 
-end56:
+end59:
 	VZEROUPPER
 	RET
 
@@ -1302,9 +1302,9 @@ end56:
 TEXT ·subVS512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end61
+	JLE   end65
 	CMPQ  40(AX), $0x00
-	JLE   end61
+	JLE   end65
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1319,69 +1319,15 @@ TEXT ·subVS512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row62:
+row66:
 	VBROADCASTSS (BX), Z0
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest65
-
-block64:
-	VMOVUPS (DX)(R9*1), Z1
-	VSUBPS  Z0, Z1, Z1
-	VMOVUPS Z1, (CX)(R9*1)
-	ADDQ    $0x00000040, R9
-	CMPQ    R9, DI
-	JLT     block64
-
-rest65:
-	TESTQ     SI, SI
-	JEQ       done63
-	VMOVUPS.Z (DX)(R9*1), K1, Z1
-	VSUBPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (CX)(R9*1)
-
-done63:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row62
-
-end61:
-	VZEROUPPER
-	RET
-
-// func subSV512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·subSV512(SB), NOSPLIT, $0-8
-	MOVQ  args+0(FP), AX
-	CMPQ  32(AX), $0x00
-	JLE   end66
-	CMPQ  40(AX), $0x00
-	JLE   end66
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), BX
-	MOVQ  40(AX), SI
-	MOVQ  SI, DI
-	ANDQ  $-16, DI
-	SHLQ  $0x02, DI
-	ANDQ  $0x0f, SI
-	MOVQ  $0x00000001, R8
-	SHLXQ SI, R8, R8
-	DECQ  R8
-	KMOVW R8, K1
-	MOVQ  32(AX), R8
-
-row67:
-	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
 	JGE          rest70
 
 block69:
-	VMOVUPS (BX)(R9*1), Z1
-	VSUBPS  Z1, Z0, Z1
+	VMOVUPS (DX)(R9*1), Z1
+	VSUBPS  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
@@ -1390,8 +1336,8 @@ block69:
 rest70:
 	TESTQ     SI, SI
 	JEQ       done68
-	VMOVUPS.Z (BX)(R9*1), K1, Z1
-	VSUBPS    Z1, Z0, Z0
+	VMOVUPS.Z (DX)(R9*1), K1, Z1
+	VSUBPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
 done68:
@@ -1399,15 +1345,15 @@ done68:
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row67
+	JNE  row66
 
-end66:
+end65:
 	VZEROUPPER
 	RET
 
-// func mulVV512(args *byte)
+// func subSV512(args *byte)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·mulVV512(SB), NOSPLIT, $0-8
+TEXT ·subSV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
 	JLE   end71
@@ -1428,28 +1374,27 @@ TEXT ·mulVV512(SB), NOSPLIT, $0-8
 	MOVQ  32(AX), R8
 
 row72:
-	XORQ R9, R9
-	CMPQ R9, DI
-	JGE  rest75
+	VBROADCASTSS (DX), Z0
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest76
 
-block74:
-	VMOVUPS (DX)(R9*1), Z0
+block75:
 	VMOVUPS (BX)(R9*1), Z1
-	VMULPS  Z1, Z0, Z0
-	VMOVUPS Z0, (CX)(R9*1)
+	VSUBPS  Z1, Z0, Z1
+	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block74
+	JLT     block75
 
-rest75:
+rest76:
 	TESTQ     SI, SI
-	JEQ       done73
-	VMOVUPS.Z (DX)(R9*1), K1, Z0
+	JEQ       done74
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
-	VMULPS    Z1, Z0, Z0
+	VSUBPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done73:
+done74:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -1460,14 +1405,14 @@ end71:
 	VZEROUPPER
 	RET
 
-// func mulVS512(args *byte)
+// func mulVV512(args *byte)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·mulVS512(SB), NOSPLIT, $0-8
+TEXT ·mulVV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end76
+	JLE   end77
 	CMPQ  40(AX), $0x00
-	JLE   end76
+	JLE   end77
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1482,35 +1427,90 @@ TEXT ·mulVS512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row77:
+row78:
+	XORQ R9, R9
+	CMPQ R9, DI
+	JGE  rest82
+
+block81:
+	VMOVUPS (DX)(R9*1), Z0
+	VMOVUPS (BX)(R9*1), Z1
+	VMULPS  Z1, Z0, Z0
+	VMOVUPS Z0, (CX)(R9*1)
+	ADDQ    $0x00000040, R9
+	CMPQ    R9, DI
+	JLT     block81
+
+rest82:
+	TESTQ     SI, SI
+	JEQ       done80
+	VMOVUPS.Z (DX)(R9*1), K1, Z0
+	VMOVUPS.Z (BX)(R9*1), K1, Z1
+	VMULPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)(R9*1)
+
+done80:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row78
+
+end77:
+	VZEROUPPER
+	RET
+
+// func mulVS512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·mulVS512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	CMPQ  32(AX), $0x00
+	JLE   end83
+	CMPQ  40(AX), $0x00
+	JLE   end83
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  40(AX), SI
+	MOVQ  SI, DI
+	ANDQ  $-16, DI
+	SHLQ  $0x02, DI
+	ANDQ  $0x0f, SI
+	MOVQ  $0x00000001, R8
+	SHLXQ SI, R8, R8
+	DECQ  R8
+	KMOVW R8, K1
+	MOVQ  32(AX), R8
+
+row84:
 	VBROADCASTSS (BX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest80
+	JGE          rest88
 
-block79:
+block87:
 	VMOVUPS (DX)(R9*1), Z1
 	VMULPS  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block79
+	JLT     block87
 
-rest80:
+rest88:
 	TESTQ     SI, SI
-	JEQ       done78
+	JEQ       done86
 	VMOVUPS.Z (DX)(R9*1), K1, Z1
 	VMULPS    Z0, Z1, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done78:
+done86:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row77
+	JNE  row84
 
-end76:
+end83:
 	VZEROUPPER
 	RET
 
@@ -1519,9 +1519,9 @@ end76:
 TEXT ·mulSV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end81
+	JLE   end89
 	CMPQ  40(AX), $0x00
-	JLE   end81
+	JLE   end89
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1536,35 +1536,35 @@ TEXT ·mulSV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row82:
+row90:
 	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest85
+	JGE          rest94
 
-block84:
+block93:
 	VMOVUPS (BX)(R9*1), Z1
 	VMULPS  Z1, Z0, Z1
 	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block84
+	JLT     block93
 
-rest85:
+rest94:
 	TESTQ     SI, SI
-	JEQ       done83
+	JEQ       done92
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
 	VMULPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done83:
+done92:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row82
+	JNE  row90
 
-end81:
+end89:
 	VZEROUPPER
 	RET
 
@@ -1573,9 +1573,9 @@ end81:
 TEXT ·divVV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end86
+	JLE   end95
 	CMPQ  40(AX), $0x00
-	JLE   end86
+	JLE   end95
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1590,125 +1590,16 @@ TEXT ·divVV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row87:
+row96:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest90
+	JGE  rest100
 
-block89:
+block99:
 	VMOVUPS (DX)(R9*1), Z0
 	VMOVUPS (BX)(R9*1), Z1
 	VDIVPS  Z1, Z0, Z0
 	VMOVUPS Z0, (CX)(R9*1)
-	ADDQ    $0x00000040, R9
-	CMPQ    R9, DI
-	JLT     block89
-
-rest90:
-	TESTQ     SI, SI
-	JEQ       done88
-	VMOVUPS.Z (DX)(R9*1), K1, Z0
-	VMOVUPS.Z (BX)(R9*1), K1, Z1
-	VDIVPS    Z1, Z0, Z0
-	VMOVUPS   Z0, K1, (CX)(R9*1)
-
-done88:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row87
-
-end86:
-	VZEROUPPER
-	RET
-
-// func divVS512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·divVS512(SB), NOSPLIT, $0-8
-	MOVQ  args+0(FP), AX
-	CMPQ  32(AX), $0x00
-	JLE   end91
-	CMPQ  40(AX), $0x00
-	JLE   end91
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), BX
-	MOVQ  40(AX), SI
-	MOVQ  SI, DI
-	ANDQ  $-16, DI
-	SHLQ  $0x02, DI
-	ANDQ  $0x0f, SI
-	MOVQ  $0x00000001, R8
-	SHLXQ SI, R8, R8
-	DECQ  R8
-	KMOVW R8, K1
-	MOVQ  32(AX), R8
-
-row92:
-	VBROADCASTSS (BX), Z0
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest95
-
-block94:
-	VMOVUPS (DX)(R9*1), Z1
-	VDIVPS  Z0, Z1, Z1
-	VMOVUPS Z1, (CX)(R9*1)
-	ADDQ    $0x00000040, R9
-	CMPQ    R9, DI
-	JLT     block94
-
-rest95:
-	TESTQ     SI, SI
-	JEQ       done93
-	VMOVUPS.Z (DX)(R9*1), K1, Z1
-	VDIVPS    Z0, Z1, Z0
-	VMOVUPS   Z0, K1, (CX)(R9*1)
-
-done93:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row92
-
-end91:
-	VZEROUPPER
-	RET
-
-// func divSV512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·divSV512(SB), NOSPLIT, $0-8
-	MOVQ  args+0(FP), AX
-	CMPQ  32(AX), $0x00
-	JLE   end96
-	CMPQ  40(AX), $0x00
-	JLE   end96
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), BX
-	MOVQ  40(AX), SI
-	MOVQ  SI, DI
-	ANDQ  $-16, DI
-	SHLQ  $0x02, DI
-	ANDQ  $0x0f, SI
-	MOVQ  $0x00000001, R8
-	SHLXQ SI, R8, R8
-	DECQ  R8
-	KMOVW R8, K1
-	MOVQ  32(AX), R8
-
-row97:
-	VBROADCASTSS (DX), Z0
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest100
-
-block99:
-	VMOVUPS (BX)(R9*1), Z1
-	VDIVPS  Z1, Z0, Z1
-	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
 	JLT     block99
@@ -1716,6 +1607,7 @@ block99:
 rest100:
 	TESTQ     SI, SI
 	JEQ       done98
+	VMOVUPS.Z (DX)(R9*1), K1, Z0
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
 	VDIVPS    Z1, Z0, Z0
 	VMOVUPS   Z0, K1, (CX)(R9*1)
@@ -1725,15 +1617,15 @@ done98:
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row97
+	JNE  row96
 
-end96:
+end95:
 	VZEROUPPER
 	RET
 
-// func maxVV512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·maxVV512(SB), NOSPLIT, $0-8
+// func divVS512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·divVS512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
 	JLE   end101
@@ -1754,36 +1646,27 @@ TEXT ·maxVV512(SB), NOSPLIT, $0-8
 	MOVQ  32(AX), R8
 
 row102:
-	XORQ R9, R9
-	CMPQ R9, DI
-	JGE  rest105
+	VBROADCASTSS (BX), Z0
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest106
 
-block104:
-	VMOVUPS (DX)(R9*1), Z0
-	VMOVUPS (BX)(R9*1), Z1
-	VMAXPS  Z1, Z0, Z2
-	VMAXPS  Z0, Z1, Z3
-	VANDPS  Z3, Z2, Z2
-	VCMPPS  $0x03, Z1, Z0, K2
-	VADDPS  Z1, Z0, K2, Z2
-	VMOVUPS Z2, (CX)(R9*1)
+block105:
+	VMOVUPS (DX)(R9*1), Z1
+	VDIVPS  Z0, Z1, Z1
+	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block104
+	JLT     block105
 
-rest105:
+rest106:
 	TESTQ     SI, SI
-	JEQ       done103
-	VMOVUPS.Z (DX)(R9*1), K1, Z0
-	VMOVUPS.Z (BX)(R9*1), K1, Z1
-	VMAXPS    Z1, Z0, Z2
-	VMAXPS    Z0, Z1, Z3
-	VANDPS    Z3, Z2, Z2
-	VCMPPS    $0x03, Z1, Z0, K2
-	VADDPS    Z1, Z0, K2, Z2
-	VMOVUPS   Z2, K1, (CX)(R9*1)
+	JEQ       done104
+	VMOVUPS.Z (DX)(R9*1), K1, Z1
+	VDIVPS    Z0, Z1, Z0
+	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done103:
+done104:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -1794,14 +1677,14 @@ end101:
 	VZEROUPPER
 	RET
 
-// func maxVS512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·maxVS512(SB), NOSPLIT, $0-8
+// func divSV512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·divSV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end106
+	JLE   end107
 	CMPQ  40(AX), $0x00
-	JLE   end106
+	JLE   end107
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1816,54 +1699,46 @@ TEXT ·maxVS512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row107:
-	VBROADCASTSS (BX), Z0
+row108:
+	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest110
+	JGE          rest112
 
-block109:
-	VMOVUPS (DX)(R9*1), Z1
-	VMAXPS  Z0, Z1, Z2
-	VMAXPS  Z1, Z0, Z3
-	VANDPS  Z3, Z2, Z2
-	VCMPPS  $0x03, Z0, Z1, K2
-	VADDPS  Z0, Z1, K2, Z2
-	VMOVUPS Z2, (CX)(R9*1)
+block111:
+	VMOVUPS (BX)(R9*1), Z1
+	VDIVPS  Z1, Z0, Z1
+	VMOVUPS Z1, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block109
+	JLT     block111
 
-rest110:
+rest112:
 	TESTQ     SI, SI
-	JEQ       done108
-	VMOVUPS.Z (DX)(R9*1), K1, Z1
-	VMAXPS    Z0, Z1, Z2
-	VMAXPS    Z1, Z0, Z3
-	VANDPS    Z3, Z2, Z2
-	VCMPPS    $0x03, Z0, Z1, K2
-	VADDPS    Z0, Z1, K2, Z2
-	VMOVUPS   Z2, K1, (CX)(R9*1)
+	JEQ       done110
+	VMOVUPS.Z (BX)(R9*1), K1, Z1
+	VDIVPS    Z1, Z0, Z0
+	VMOVUPS   Z0, K1, (CX)(R9*1)
 
-done108:
+done110:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row107
+	JNE  row108
 
-end106:
+end107:
 	VZEROUPPER
 	RET
 
-// func maxSV512(args *byte)
+// func maxVV512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·maxSV512(SB), NOSPLIT, $0-8
+TEXT ·maxVV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end111
+	JLE   end113
 	CMPQ  40(AX), $0x00
-	JLE   end111
+	JLE   end113
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1878,13 +1753,13 @@ TEXT ·maxSV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row112:
-	VBROADCASTSS (DX), Z0
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest115
+row114:
+	XORQ R9, R9
+	CMPQ R9, DI
+	JGE  rest118
 
-block114:
+block117:
+	VMOVUPS (DX)(R9*1), Z0
 	VMOVUPS (BX)(R9*1), Z1
 	VMAXPS  Z1, Z0, Z2
 	VMAXPS  Z0, Z1, Z3
@@ -1894,11 +1769,12 @@ block114:
 	VMOVUPS Z2, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block114
+	JLT     block117
 
-rest115:
+rest118:
 	TESTQ     SI, SI
-	JEQ       done113
+	JEQ       done116
+	VMOVUPS.Z (DX)(R9*1), K1, Z0
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
 	VMAXPS    Z1, Z0, Z2
 	VMAXPS    Z0, Z1, Z3
@@ -1907,25 +1783,25 @@ rest115:
 	VADDPS    Z1, Z0, K2, Z2
 	VMOVUPS   Z2, K1, (CX)(R9*1)
 
-done113:
+done116:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row112
+	JNE  row114
 
-end111:
+end113:
 	VZEROUPPER
 	RET
 
-// func minVV512(args *byte)
+// func maxVS512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·minVV512(SB), NOSPLIT, $0-8
+TEXT ·maxVS512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end116
+	JLE   end119
 	CMPQ  40(AX), $0x00
-	JLE   end116
+	JLE   end119
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -1940,117 +1816,54 @@ TEXT ·minVV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row117:
-	XORQ R9, R9
-	CMPQ R9, DI
-	JGE  rest120
-
-block119:
-	VMOVUPS (DX)(R9*1), Z0
-	VMOVUPS (BX)(R9*1), Z1
-	VMINPS  Z1, Z0, Z2
-	VMINPS  Z0, Z1, Z3
-	VORPS   Z3, Z2, Z2
-	VCMPPS  $0x03, Z1, Z0, K2
-	VADDPS  Z1, Z0, K2, Z2
-	VMOVUPS Z2, (CX)(R9*1)
-	ADDQ    $0x00000040, R9
-	CMPQ    R9, DI
-	JLT     block119
-
-rest120:
-	TESTQ     SI, SI
-	JEQ       done118
-	VMOVUPS.Z (DX)(R9*1), K1, Z0
-	VMOVUPS.Z (BX)(R9*1), K1, Z1
-	VMINPS    Z1, Z0, Z2
-	VMINPS    Z0, Z1, Z3
-	VORPS     Z3, Z2, Z2
-	VCMPPS    $0x03, Z1, Z0, K2
-	VADDPS    Z1, Z0, K2, Z2
-	VMOVUPS   Z2, K1, (CX)(R9*1)
-
-done118:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row117
-
-end116:
-	VZEROUPPER
-	RET
-
-// func minVS512(args *byte)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·minVS512(SB), NOSPLIT, $0-8
-	MOVQ  args+0(FP), AX
-	CMPQ  32(AX), $0x00
-	JLE   end121
-	CMPQ  40(AX), $0x00
-	JLE   end121
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), BX
-	MOVQ  40(AX), SI
-	MOVQ  SI, DI
-	ANDQ  $-16, DI
-	SHLQ  $0x02, DI
-	ANDQ  $0x0f, SI
-	MOVQ  $0x00000001, R8
-	SHLXQ SI, R8, R8
-	DECQ  R8
-	KMOVW R8, K1
-	MOVQ  32(AX), R8
-
-row122:
+row120:
 	VBROADCASTSS (BX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest125
+	JGE          rest124
 
-block124:
+block123:
 	VMOVUPS (DX)(R9*1), Z1
-	VMINPS  Z0, Z1, Z2
-	VMINPS  Z1, Z0, Z3
-	VORPS   Z3, Z2, Z2
+	VMAXPS  Z0, Z1, Z2
+	VMAXPS  Z1, Z0, Z3
+	VANDPS  Z3, Z2, Z2
 	VCMPPS  $0x03, Z0, Z1, K2
 	VADDPS  Z0, Z1, K2, Z2
 	VMOVUPS Z2, (CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, DI
-	JLT     block124
+	JLT     block123
 
-rest125:
+rest124:
 	TESTQ     SI, SI
-	JEQ       done123
+	JEQ       done122
 	VMOVUPS.Z (DX)(R9*1), K1, Z1
-	VMINPS    Z0, Z1, Z2
-	VMINPS    Z1, Z0, Z3
-	VORPS     Z3, Z2, Z2
+	VMAXPS    Z0, Z1, Z2
+	VMAXPS    Z1, Z0, Z3
+	VANDPS    Z3, Z2, Z2
 	VCMPPS    $0x03, Z0, Z1, K2
 	VADDPS    Z0, Z1, K2, Z2
 	VMOVUPS   Z2, K1, (CX)(R9*1)
 
-done123:
+done122:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row122
+	JNE  row120
 
-end121:
+end119:
 	VZEROUPPER
 	RET
 
-// func minSV512(args *byte)
+// func maxSV512(args *byte)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·minSV512(SB), NOSPLIT, $0-8
+TEXT ·maxSV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end126
+	JLE   end125
 	CMPQ  40(AX), $0x00
-	JLE   end126
+	JLE   end125
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -2065,7 +1878,7 @@ TEXT ·minSV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row127:
+row126:
 	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
@@ -2073,9 +1886,9 @@ row127:
 
 block129:
 	VMOVUPS (BX)(R9*1), Z1
-	VMINPS  Z1, Z0, Z2
-	VMINPS  Z0, Z1, Z3
-	VORPS   Z3, Z2, Z2
+	VMAXPS  Z1, Z0, Z2
+	VMAXPS  Z0, Z1, Z3
+	VANDPS  Z3, Z2, Z2
 	VCMPPS  $0x03, Z1, Z0, K2
 	VADDPS  Z1, Z0, K2, Z2
 	VMOVUPS Z2, (CX)(R9*1)
@@ -2087,9 +1900,9 @@ rest130:
 	TESTQ     SI, SI
 	JEQ       done128
 	VMOVUPS.Z (BX)(R9*1), K1, Z1
-	VMINPS    Z1, Z0, Z2
-	VMINPS    Z0, Z1, Z3
-	VORPS     Z3, Z2, Z2
+	VMAXPS    Z1, Z0, Z2
+	VMAXPS    Z0, Z1, Z3
+	VANDPS    Z3, Z2, Z2
 	VCMPPS    $0x03, Z1, Z0, K2
 	VADDPS    Z1, Z0, K2, Z2
 	VMOVUPS   Z2, K1, (CX)(R9*1)
@@ -2099,15 +1912,15 @@ done128:
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row127
+	JNE  row126
 
-end126:
+end125:
 	VZEROUPPER
 	RET
 
-// func greaterVV512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·greaterVV512(SB), NOSPLIT, $0-8
+// func minVV512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·minVV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
 	JLE   end131
@@ -2130,30 +1943,34 @@ TEXT ·greaterVV512(SB), NOSPLIT, $0-8
 row132:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest135
+	JGE  rest136
 
-block134:
-	VMOVUPS      (DX)(R9*1), Z0
-	VMOVUPS      (BX)(R9*1), Z1
-	VCMPPS       $0x1e, Z1, Z0, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z0
-	VMOVUPS.Z    Z0, K2, Z0
-	VMOVUPS      Z0, (CX)(R9*1)
-	ADDQ         $0x00000040, R9
-	CMPQ         R9, DI
-	JLT          block134
+block135:
+	VMOVUPS (DX)(R9*1), Z0
+	VMOVUPS (BX)(R9*1), Z1
+	VMINPS  Z1, Z0, Z2
+	VMINPS  Z0, Z1, Z3
+	VORPS   Z3, Z2, Z2
+	VCMPPS  $0x03, Z1, Z0, K2
+	VADDPS  Z1, Z0, K2, Z2
+	VMOVUPS Z2, (CX)(R9*1)
+	ADDQ    $0x00000040, R9
+	CMPQ    R9, DI
+	JLT     block135
 
-rest135:
-	TESTQ        SI, SI
-	JEQ          done133
-	VMOVUPS.Z    (DX)(R9*1), K1, Z0
-	VMOVUPS.Z    (BX)(R9*1), K1, Z1
-	VCMPPS       $0x1e, Z1, Z0, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z0
-	VMOVUPS.Z    Z0, K2, Z0
-	VMOVUPS      Z0, K1, (CX)(R9*1)
+rest136:
+	TESTQ     SI, SI
+	JEQ       done134
+	VMOVUPS.Z (DX)(R9*1), K1, Z0
+	VMOVUPS.Z (BX)(R9*1), K1, Z1
+	VMINPS    Z1, Z0, Z2
+	VMINPS    Z0, Z1, Z3
+	VORPS     Z3, Z2, Z2
+	VCMPPS    $0x03, Z1, Z0, K2
+	VADDPS    Z1, Z0, K2, Z2
+	VMOVUPS   Z2, K1, (CX)(R9*1)
 
-done133:
+done134:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
@@ -2164,14 +1981,14 @@ end131:
 	VZEROUPPER
 	RET
 
-// func greaterVS512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·greaterVS512(SB), NOSPLIT, $0-8
+// func minVS512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·minVS512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end136
+	JLE   end137
 	CMPQ  40(AX), $0x00
-	JLE   end136
+	JLE   end137
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -2186,50 +2003,54 @@ TEXT ·greaterVS512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row137:
+row138:
 	VBROADCASTSS (BX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest140
+	JGE          rest142
 
-block139:
-	VMOVUPS      (DX)(R9*1), Z1
-	VCMPPS       $0x1e, Z0, Z1, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z1
-	VMOVUPS.Z    Z1, K2, Z1
-	VMOVUPS      Z1, (CX)(R9*1)
-	ADDQ         $0x00000040, R9
-	CMPQ         R9, DI
-	JLT          block139
+block141:
+	VMOVUPS (DX)(R9*1), Z1
+	VMINPS  Z0, Z1, Z2
+	VMINPS  Z1, Z0, Z3
+	VORPS   Z3, Z2, Z2
+	VCMPPS  $0x03, Z0, Z1, K2
+	VADDPS  Z0, Z1, K2, Z2
+	VMOVUPS Z2, (CX)(R9*1)
+	ADDQ    $0x00000040, R9
+	CMPQ    R9, DI
+	JLT     block141
 
-rest140:
-	TESTQ        SI, SI
-	JEQ          done138
-	VMOVUPS.Z    (DX)(R9*1), K1, Z1
-	VCMPPS       $0x1e, Z0, Z1, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z0
-	VMOVUPS.Z    Z0, K2, Z0
-	VMOVUPS      Z0, K1, (CX)(R9*1)
+rest142:
+	TESTQ     SI, SI
+	JEQ       done140
+	VMOVUPS.Z (DX)(R9*1), K1, Z1
+	VMINPS    Z0, Z1, Z2
+	VMINPS    Z1, Z0, Z3
+	VORPS     Z3, Z2, Z2
+	VCMPPS    $0x03, Z0, Z1, K2
+	VADDPS    Z0, Z1, K2, Z2
+	VMOVUPS   Z2, K1, (CX)(R9*1)
 
-done138:
+done140:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row137
+	JNE  row138
 
-end136:
+end137:
 	VZEROUPPER
 	RET
 
-// func greaterSV512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·greaterSV512(SB), NOSPLIT, $0-8
+// func minSV512(args *byte)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·minSV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end141
+	JLE   end143
 	CMPQ  40(AX), $0x00
-	JLE   end141
+	JLE   end143
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -2244,50 +2065,54 @@ TEXT ·greaterSV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row142:
+row144:
 	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
-	JGE          rest145
+	JGE          rest148
 
-block144:
-	VMOVUPS      (BX)(R9*1), Z1
-	VCMPPS       $0x1e, Z1, Z0, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z1
-	VMOVUPS.Z    Z1, K2, Z1
-	VMOVUPS      Z1, (CX)(R9*1)
-	ADDQ         $0x00000040, R9
-	CMPQ         R9, DI
-	JLT          block144
+block147:
+	VMOVUPS (BX)(R9*1), Z1
+	VMINPS  Z1, Z0, Z2
+	VMINPS  Z0, Z1, Z3
+	VORPS   Z3, Z2, Z2
+	VCMPPS  $0x03, Z1, Z0, K2
+	VADDPS  Z1, Z0, K2, Z2
+	VMOVUPS Z2, (CX)(R9*1)
+	ADDQ    $0x00000040, R9
+	CMPQ    R9, DI
+	JLT     block147
 
-rest145:
-	TESTQ        SI, SI
-	JEQ          done143
-	VMOVUPS.Z    (BX)(R9*1), K1, Z1
-	VCMPPS       $0x1e, Z1, Z0, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z0
-	VMOVUPS.Z    Z0, K2, Z0
-	VMOVUPS      Z0, K1, (CX)(R9*1)
+rest148:
+	TESTQ     SI, SI
+	JEQ       done146
+	VMOVUPS.Z (BX)(R9*1), K1, Z1
+	VMINPS    Z1, Z0, Z2
+	VMINPS    Z0, Z1, Z3
+	VORPS     Z3, Z2, Z2
+	VCMPPS    $0x03, Z1, Z0, K2
+	VADDPS    Z1, Z0, K2, Z2
+	VMOVUPS   Z2, K1, (CX)(R9*1)
 
-done143:
+done146:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row142
+	JNE  row144
 
-end141:
+end143:
 	VZEROUPPER
 	RET
 
-// func greaterOrEqualVV512(args *byte)
+// func greaterVV512(args *byte)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·greaterOrEqualVV512(SB), NOSPLIT, $0-8
+TEXT ·greaterVV512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end146
+	JLE   end149
 	CMPQ  40(AX), $0x00
-	JLE   end146
+	JLE   end149
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -2302,51 +2127,51 @@ TEXT ·greaterOrEqualVV512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row147:
+row150:
 	XORQ R9, R9
 	CMPQ R9, DI
-	JGE  rest150
+	JGE  rest154
 
-block149:
+block153:
 	VMOVUPS      (DX)(R9*1), Z0
 	VMOVUPS      (BX)(R9*1), Z1
-	VCMPPS       $0x1d, Z1, Z0, K2
+	VCMPPS       $0x1e, Z1, Z0, K2
 	VBROADCASTSS word_3f800000<>+0(SB), Z0
 	VMOVUPS.Z    Z0, K2, Z0
 	VMOVUPS      Z0, (CX)(R9*1)
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, DI
-	JLT          block149
+	JLT          block153
 
-rest150:
+rest154:
 	TESTQ        SI, SI
-	JEQ          done148
+	JEQ          done152
 	VMOVUPS.Z    (DX)(R9*1), K1, Z0
 	VMOVUPS.Z    (BX)(R9*1), K1, Z1
-	VCMPPS       $0x1d, Z1, Z0, K2
+	VCMPPS       $0x1e, Z1, Z0, K2
 	VBROADCASTSS word_3f800000<>+0(SB), Z0
 	VMOVUPS.Z    Z0, K2, Z0
 	VMOVUPS      Z0, K1, (CX)(R9*1)
 
-done148:
+done152:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row147
+	JNE  row150
 
-end146:
+end149:
 	VZEROUPPER
 	RET
 
-// func greaterOrEqualVS512(args *byte)
+// func greaterVS512(args *byte)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·greaterOrEqualVS512(SB), NOSPLIT, $0-8
+TEXT ·greaterVS512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end151
+	JLE   end155
 	CMPQ  40(AX), $0x00
-	JLE   end151
+	JLE   end155
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  16(AX), BX
@@ -2361,73 +2186,15 @@ TEXT ·greaterOrEqualVS512(SB), NOSPLIT, $0-8
 	KMOVW R8, K1
 	MOVQ  32(AX), R8
 
-row152:
+row156:
 	VBROADCASTSS (BX), Z0
-	XORQ         R9, R9
-	CMPQ         R9, DI
-	JGE          rest155
-
-block154:
-	VMOVUPS      (DX)(R9*1), Z1
-	VCMPPS       $0x1d, Z0, Z1, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z1
-	VMOVUPS.Z    Z1, K2, Z1
-	VMOVUPS      Z1, (CX)(R9*1)
-	ADDQ         $0x00000040, R9
-	CMPQ         R9, DI
-	JLT          block154
-
-rest155:
-	TESTQ        SI, SI
-	JEQ          done153
-	VMOVUPS.Z    (DX)(R9*1), K1, Z1
-	VCMPPS       $0x1d, Z0, Z1, K2
-	VBROADCASTSS word_3f800000<>+0(SB), Z0
-	VMOVUPS.Z    Z0, K2, Z0
-	VMOVUPS      Z0, K1, (CX)(R9*1)
-
-done153:
-	ADDQ 56(AX), CX
-	ADDQ 64(AX), DX
-	ADDQ 72(AX), BX
-	DECQ R8
-	JNE  row152
-
-end151:
-	VZEROUPPER
-	RET
-
-// func greaterOrEqualSV512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·greaterOrEqualSV512(SB), NOSPLIT, $0-8
-	MOVQ  args+0(FP), AX
-	CMPQ  32(AX), $0x00
-	JLE   end156
-	CMPQ  40(AX), $0x00
-	JLE   end156
-	MOVQ  (AX), CX
-	MOVQ  8(AX), DX
-	MOVQ  16(AX), BX
-	MOVQ  40(AX), SI
-	MOVQ  SI, DI
-	ANDQ  $-16, DI
-	SHLQ  $0x02, DI
-	ANDQ  $0x0f, SI
-	MOVQ  $0x00000001, R8
-	SHLXQ SI, R8, R8
-	DECQ  R8
-	KMOVW R8, K1
-	MOVQ  32(AX), R8
-
-row157:
-	VBROADCASTSS (DX), Z0
 	XORQ         R9, R9
 	CMPQ         R9, DI
 	JGE          rest160
 
 block159:
-	VMOVUPS      (BX)(R9*1), Z1
-	VCMPPS       $0x1d, Z1, Z0, K2
+	VMOVUPS      (DX)(R9*1), Z1
+	VCMPPS       $0x1e, Z0, Z1, K2
 	VBROADCASTSS word_3f800000<>+0(SB), Z1
 	VMOVUPS.Z    Z1, K2, Z1
 	VMOVUPS      Z1, (CX)(R9*1)
@@ -2438,8 +2205,8 @@ block159:
 rest160:
 	TESTQ        SI, SI
 	JEQ          done158
-	VMOVUPS.Z    (BX)(R9*1), K1, Z1
-	VCMPPS       $0x1d, Z1, Z0, K2
+	VMOVUPS.Z    (DX)(R9*1), K1, Z1
+	VCMPPS       $0x1e, Z0, Z1, K2
 	VBROADCASTSS word_3f800000<>+0(SB), Z0
 	VMOVUPS.Z    Z0, K2, Z0
 	VMOVUPS      Z0, K1, (CX)(R9*1)
@@ -2449,9 +2216,242 @@ done158:
 	ADDQ 64(AX), DX
 	ADDQ 72(AX), BX
 	DECQ R8
-	JNE  row157
+	JNE  row156
 
-end156:
+end155:
+	VZEROUPPER
+	RET
+
+// func greaterSV512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·greaterSV512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	CMPQ  32(AX), $0x00
+	JLE   end161
+	CMPQ  40(AX), $0x00
+	JLE   end161
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  40(AX), SI
+	MOVQ  SI, DI
+	ANDQ  $-16, DI
+	SHLQ  $0x02, DI
+	ANDQ  $0x0f, SI
+	MOVQ  $0x00000001, R8
+	SHLXQ SI, R8, R8
+	DECQ  R8
+	KMOVW R8, K1
+	MOVQ  32(AX), R8
+
+row162:
+	VBROADCASTSS (DX), Z0
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest166
+
+block165:
+	VMOVUPS      (BX)(R9*1), Z1
+	VCMPPS       $0x1e, Z1, Z0, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS.Z    Z1, K2, Z1
+	VMOVUPS      Z1, (CX)(R9*1)
+	ADDQ         $0x00000040, R9
+	CMPQ         R9, DI
+	JLT          block165
+
+rest166:
+	TESTQ        SI, SI
+	JEQ          done164
+	VMOVUPS.Z    (BX)(R9*1), K1, Z1
+	VCMPPS       $0x1e, Z1, Z0, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z0
+	VMOVUPS.Z    Z0, K2, Z0
+	VMOVUPS      Z0, K1, (CX)(R9*1)
+
+done164:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row162
+
+end161:
+	VZEROUPPER
+	RET
+
+// func greaterOrEqualVV512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·greaterOrEqualVV512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	CMPQ  32(AX), $0x00
+	JLE   end167
+	CMPQ  40(AX), $0x00
+	JLE   end167
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  40(AX), SI
+	MOVQ  SI, DI
+	ANDQ  $-16, DI
+	SHLQ  $0x02, DI
+	ANDQ  $0x0f, SI
+	MOVQ  $0x00000001, R8
+	SHLXQ SI, R8, R8
+	DECQ  R8
+	KMOVW R8, K1
+	MOVQ  32(AX), R8
+
+row168:
+	XORQ R9, R9
+	CMPQ R9, DI
+	JGE  rest172
+
+block171:
+	VMOVUPS      (DX)(R9*1), Z0
+	VMOVUPS      (BX)(R9*1), Z1
+	VCMPPS       $0x1d, Z1, Z0, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z0
+	VMOVUPS.Z    Z0, K2, Z0
+	VMOVUPS      Z0, (CX)(R9*1)
+	ADDQ         $0x00000040, R9
+	CMPQ         R9, DI
+	JLT          block171
+
+rest172:
+	TESTQ        SI, SI
+	JEQ          done170
+	VMOVUPS.Z    (DX)(R9*1), K1, Z0
+	VMOVUPS.Z    (BX)(R9*1), K1, Z1
+	VCMPPS       $0x1d, Z1, Z0, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z0
+	VMOVUPS.Z    Z0, K2, Z0
+	VMOVUPS      Z0, K1, (CX)(R9*1)
+
+done170:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row168
+
+end167:
+	VZEROUPPER
+	RET
+
+// func greaterOrEqualVS512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·greaterOrEqualVS512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	CMPQ  32(AX), $0x00
+	JLE   end173
+	CMPQ  40(AX), $0x00
+	JLE   end173
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  40(AX), SI
+	MOVQ  SI, DI
+	ANDQ  $-16, DI
+	SHLQ  $0x02, DI
+	ANDQ  $0x0f, SI
+	MOVQ  $0x00000001, R8
+	SHLXQ SI, R8, R8
+	DECQ  R8
+	KMOVW R8, K1
+	MOVQ  32(AX), R8
+
+row174:
+	VBROADCASTSS (BX), Z0
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest178
+
+block177:
+	VMOVUPS      (DX)(R9*1), Z1
+	VCMPPS       $0x1d, Z0, Z1, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS.Z    Z1, K2, Z1
+	VMOVUPS      Z1, (CX)(R9*1)
+	ADDQ         $0x00000040, R9
+	CMPQ         R9, DI
+	JLT          block177
+
+rest178:
+	TESTQ        SI, SI
+	JEQ          done176
+	VMOVUPS.Z    (DX)(R9*1), K1, Z1
+	VCMPPS       $0x1d, Z0, Z1, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z0
+	VMOVUPS.Z    Z0, K2, Z0
+	VMOVUPS      Z0, K1, (CX)(R9*1)
+
+done176:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row174
+
+end173:
+	VZEROUPPER
+	RET
+
+// func greaterOrEqualSV512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·greaterOrEqualSV512(SB), NOSPLIT, $0-8
+	MOVQ  args+0(FP), AX
+	CMPQ  32(AX), $0x00
+	JLE   end179
+	CMPQ  40(AX), $0x00
+	JLE   end179
+	MOVQ  (AX), CX
+	MOVQ  8(AX), DX
+	MOVQ  16(AX), BX
+	MOVQ  40(AX), SI
+	MOVQ  SI, DI
+	ANDQ  $-16, DI
+	SHLQ  $0x02, DI
+	ANDQ  $0x0f, SI
+	MOVQ  $0x00000001, R8
+	SHLXQ SI, R8, R8
+	DECQ  R8
+	KMOVW R8, K1
+	MOVQ  32(AX), R8
+
+row180:
+	VBROADCASTSS (DX), Z0
+	XORQ         R9, R9
+	CMPQ         R9, DI
+	JGE          rest184
+
+block183:
+	VMOVUPS      (BX)(R9*1), Z1
+	VCMPPS       $0x1d, Z1, Z0, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS.Z    Z1, K2, Z1
+	VMOVUPS      Z1, (CX)(R9*1)
+	ADDQ         $0x00000040, R9
+	CMPQ         R9, DI
+	JLT          block183
+
+rest184:
+	TESTQ        SI, SI
+	JEQ          done182
+	VMOVUPS.Z    (BX)(R9*1), K1, Z1
+	VCMPPS       $0x1d, Z1, Z0, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z0
+	VMOVUPS.Z    Z0, K2, Z0
+	VMOVUPS      Z0, K1, (CX)(R9*1)
+
+done182:
+	ADDQ 56(AX), CX
+	ADDQ 64(AX), DX
+	ADDQ 72(AX), BX
+	DECQ R8
+	JNE  row180
+
+end179:
 	VZEROUPPER
 	RET
 
@@ -2460,7 +2460,7 @@ end156:
 TEXT ·scaledAdd512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end161
+	JLE          end185
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         16(AX), BX
@@ -2477,27 +2477,27 @@ TEXT ·scaledAdd512(SB), NOSPLIT, $0-8
 	KMOVW        DI, K1
 	XORQ         DI, DI
 	CMPQ         DI, SI
-	JGE          rest164
+	JGE          rest188
 
-block163:
+block187:
 	VMOVUPS     (DX)(DI*1), Z1
 	VMOVUPS     (BX)(DI*1), Z2
 	VFMADD213PS Z2, Z0, Z1
 	VMOVUPS     Z1, (CX)(DI*1)
 	ADDQ        $0x00000040, DI
 	CMPQ        DI, SI
-	JLT         block163
+	JLT         block187
 
-rest164:
+rest188:
 	TESTQ       AX, AX
-	JEQ         done162
+	JEQ         done186
 	VMOVUPS.Z   (DX)(DI*1), K1, Z1
 	VMOVUPS.Z   (BX)(DI*1), K1, Z2
 	VFMADD213PS Z2, Z0, Z1
 	VMOVUPS     Z1, K1, (CX)(DI*1)
 
-done162:
-end161:
+done186:
+end185:
 	VZEROUPPER
 	RET
 
@@ -2506,7 +2506,7 @@ end161:
 TEXT ·scaledSub512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end165
+	JLE          end189
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         16(AX), BX
@@ -2523,27 +2523,79 @@ TEXT ·scaledSub512(SB), NOSPLIT, $0-8
 	KMOVW        DI, K1
 	XORQ         DI, DI
 	CMPQ         DI, SI
-	JGE          rest168
+	JGE          rest192
 
-block167:
+block191:
 	VMOVUPS      (DX)(DI*1), Z1
 	VMOVUPS      (BX)(DI*1), Z2
 	VFNMADD213PS Z2, Z0, Z1
 	VMOVUPS      Z1, (CX)(DI*1)
 	ADDQ         $0x00000040, DI
 	CMPQ         DI, SI
-	JLT          block167
+	JLT          block191
 
-rest168:
+rest192:
 	TESTQ        AX, AX
-	JEQ          done166
+	JEQ          done190
 	VMOVUPS.Z    (DX)(DI*1), K1, Z1
 	VMOVUPS.Z    (BX)(DI*1), K1, Z2
 	VFNMADD213PS Z2, Z0, Z1
 	VMOVUPS      Z1, K1, (CX)(DI*1)
 
-done166:
-end165:
+done190:
+end189:
+	VZEROUPPER
+	RET
+
+// func mulGreater512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·mulGreater512(SB), NOSPLIT, $0-8
+	MOVQ         args+0(FP), AX
+	CMPQ         40(AX), $0x00
+	JLE          end193
+	MOVQ         (AX), CX
+	MOVQ         8(AX), DX
+	MOVQ         16(AX), BX
+	MOVQ         24(AX), SI
+	VBROADCASTSS (SI), Z0
+	MOVQ         40(AX), AX
+	MOVQ         AX, SI
+	ANDQ         $-16, SI
+	SHLQ         $0x02, SI
+	ANDQ         $0x0f, AX
+	MOVQ         $0x00000001, DI
+	SHLXQ        AX, DI, DI
+	DECQ         DI
+	KMOVW        DI, K1
+	XORQ         DI, DI
+	CMPQ         DI, SI
+	JGE          rest196
+
+block195:
+	VMOVUPS      (DX)(DI*1), Z1
+	VMOVUPS      (BX)(DI*1), Z2
+	VCMPPS       $0x1e, Z0, Z2, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z2
+	VMOVUPS.Z    Z2, K2, Z2
+	VMULPS       Z2, Z1, Z1
+	VMOVUPS      Z1, (CX)(DI*1)
+	ADDQ         $0x00000040, DI
+	CMPQ         DI, SI
+	JLT          block195
+
+rest196:
+	TESTQ        AX, AX
+	JEQ          done194
+	VMOVUPS.Z    (DX)(DI*1), K1, Z1
+	VMOVUPS.Z    (BX)(DI*1), K1, Z2
+	VCMPPS       $0x1e, Z0, Z2, K2
+	VBROADCASTSS word_3f800000<>+0(SB), Z0
+	VMOVUPS.Z    Z0, K2, Z0
+	VMULPS       Z0, Z1, Z1
+	VMOVUPS      Z1, K1, (CX)(DI*1)
+
+done194:
+end193:
 	VZEROUPPER
 	RET
 
@@ -2552,7 +2604,7 @@ end165:
 TEXT ·sumRows512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end169
+	JLE   end197
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -2566,26 +2618,26 @@ TEXT ·sumRows512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row170:
+row198:
 	VPXORD Z0, Z0, Z0
 	XORQ   R8, R8
 	CMPQ   R8, SI
-	JGE    rest173
+	JGE    rest202
 
-block172:
+block201:
 	VMOVUPS (DX)(R8*1), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block172
+	JLT     block201
 
-rest173:
+rest202:
 	TESTQ     BX, BX
-	JEQ       done171
+	JEQ       done200
 	VMOVUPS.Z (DX)(R8*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done171:
+done200:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -2598,9 +2650,9 @@ done171:
 	ADDQ          $0x04, CX
 	ADDQ          64(AX), DX
 	DECQ          DI
-	JNE           row170
+	JNE           row198
 
-end169:
+end197:
 	VZEROUPPER
 	RET
 
@@ -2614,9 +2666,9 @@ TEXT ·sumCols512(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns174:
+columns203:
 	CMPQ         AX, $0x40
-	JLT          next175
+	JLT          next204
 	VBROADCASTSS word_00000000<>+0(SB), Z0
 	VBROADCASTSS word_00000000<>+0(SB), Z1
 	VBROADCASTSS word_00000000<>+0(SB), Z2
@@ -2624,9 +2676,9 @@ columns174:
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out177
+	JLE          out206
 
-row176:
+row205:
 	VMOVUPS (DI), Z4
 	VADDPS  Z4, Z0, Z0
 	VMOVUPS 64(DI), Z4
@@ -2637,9 +2689,9 @@ row176:
 	VADDPS  Z4, Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row176
+	JNE     row205
 
-out177:
+out206:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
@@ -2647,35 +2699,35 @@ out177:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	SUBQ    $0x40, AX
-	JMP     columns174
+	JMP     columns203
 
-next175:
-columns178:
+next204:
+columns207:
 	CMPQ         AX, $0x10
-	JLT          next179
+	JLT          next208
 	VBROADCASTSS word_00000000<>+0(SB), Z0
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out181
+	JLE          out210
 
-row180:
+row209:
 	VMOVUPS (DI), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row180
+	JNE     row209
 
-out181:
+out210:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x10, AX
-	JMP     columns178
+	JMP     columns207
 
-next179:
+next208:
 	TESTQ        AX, AX
-	JLE          end182
+	JLE          end211
 	MOVQ         $0x00000001, DI
 	SHLXQ        AX, DI, DI
 	DECQ         DI
@@ -2684,19 +2736,19 @@ next179:
 	MOVQ         DX, AX
 	MOVQ         BX, DX
 	TESTQ        DX, DX
-	JLE          out184
+	JLE          out213
 
-row183:
+row212:
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, AX
 	DECQ      DX
-	JNE       row183
+	JNE       row212
 
-out184:
+out213:
 	VMOVUPS Z0, K1, (CX)
 
-end182:
+end211:
 	VZEROUPPER
 	RET
 
@@ -2710,9 +2762,9 @@ TEXT ·maxCols512(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns185:
+columns214:
 	CMPQ         AX, $0x40
-	JLT          next186
+	JLT          next215
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VBROADCASTSS word_ff800000<>+0(SB), Z1
 	VBROADCASTSS word_ff800000<>+0(SB), Z2
@@ -2720,9 +2772,9 @@ columns185:
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out188
+	JLE          out217
 
-row187:
+row216:
 	VMOVUPS (DI), Z4
 	VMAXPS  Z4, Z0, Z5
 	VMAXPS  Z0, Z4, Z6
@@ -2753,9 +2805,9 @@ row187:
 	VMOVUPS Z5, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row187
+	JNE     row216
 
-out188:
+out217:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
@@ -2763,19 +2815,19 @@ out188:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	SUBQ    $0x40, AX
-	JMP     columns185
+	JMP     columns214
 
-next186:
-columns189:
+next215:
+columns218:
 	CMPQ         AX, $0x10
-	JLT          next190
+	JLT          next219
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out192
+	JLE          out221
 
-row191:
+row220:
 	VMOVUPS (DI), Z1
 	VMAXPS  Z1, Z0, Z2
 	VMAXPS  Z0, Z1, Z3
@@ -2785,18 +2837,18 @@ row191:
 	VMOVUPS Z2, Z0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row191
+	JNE     row220
 
-out192:
+out221:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x10, AX
-	JMP     columns189
+	JMP     columns218
 
-next190:
+next219:
 	TESTQ        AX, AX
-	JLE          end193
+	JLE          end222
 	MOVQ         $0x00000001, DI
 	SHLXQ        AX, DI, DI
 	DECQ         DI
@@ -2805,9 +2857,9 @@ next190:
 	MOVQ         DX, AX
 	MOVQ         BX, DX
 	TESTQ        DX, DX
-	JLE          out195
+	JLE          out224
 
-row194:
+row223:
 	VMOVUPS.Z (AX), K1, Z1
 	VMAXPS    Z1, Z0, Z2
 	VMAXPS    Z0, Z1, Z3
@@ -2817,12 +2869,12 @@ row194:
 	VMOVUPS   Z2, Z0
 	ADDQ      SI, AX
 	DECQ      DX
-	JNE       row194
+	JNE       row223
 
-out195:
+out224:
 	VMOVUPS Z0, K1, (CX)
 
-end193:
+end222:
 	VZEROUPPER
 	RET
 
@@ -2831,7 +2883,7 @@ end193:
 TEXT ·gemv512(SB), NOSPLIT, $0-8
 	MOVQ   args+0(FP), AX
 	CMPQ   32(AX), $0x00
-	JLE    end196
+	JLE    end225
 	MOVQ   (AX), CX
 	MOVQ   8(AX), DX
 	MOVQ   40(AX), BX
@@ -2847,34 +2899,134 @@ TEXT ·gemv512(SB), NOSPLIT, $0-8
 	MOVQ   24(AX), R8
 	VXORPS X0, X0, X0
 	TESTQ  R8, R8
-	JEQ    none197
+	JEQ    none226
 	VMOVSS (R8), X0
 
-none197:
+none226:
 	MOVQ 32(AX), R8
 
-row198:
+row227:
+	CMPQ   R8, $0x04
+	JLT    next228
+	MOVQ   DX, R9
+	ADDQ   64(AX), R9
+	MOVQ   R9, R10
+	ADDQ   64(AX), R10
+	MOVQ   R10, R11
+	ADDQ   64(AX), R11
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+	VPXORD Z4, Z4, Z4
+	XORQ   R12, R12
+	CMPQ   R12, SI
+	JGE    rest231
+
+block230:
+	VMOVUPS     (DI)(R12*1), Z5
+	VMOVUPS     (DX)(R12*1), Z6
+	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS     (R9)(R12*1), Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS     (R10)(R12*1), Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS     (R11)(R12*1), Z6
+	VFMADD231PS Z6, Z5, Z4
+	ADDQ        $0x00000040, R12
+	CMPQ        R12, SI
+	JLT         block230
+
+rest231:
+	TESTQ       BX, BX
+	JEQ         done229
+	VMOVUPS.Z   (DI)(R12*1), K1, Z5
+	VMOVUPS.Z   (DX)(R12*1), K1, Z6
+	VFMADD231PS Z6, Z5, Z1
+	VMOVUPS.Z   (R9)(R12*1), K1, Z6
+	VFMADD231PS Z6, Z5, Z2
+	VMOVUPS.Z   (R10)(R12*1), K1, Z6
+	VFMADD231PS Z6, Z5, Z3
+	VMOVUPS.Z   (R11)(R12*1), K1, Z6
+	VFMADD231PS Z6, Z5, Z4
+
+done229:
+	VEXTRACTF64X4 $0x01, Z1, Y5
+	VADDPS        Y5, Y1, Y5
+	VEXTRACTF128  $0x01, Y5, X1
+	VADDPS        X1, X5, X5
+	VSHUFPS       $0x0e, X5, X5, X1
+	VADDPS        X1, X5, X5
+	VSHUFPS       $0x01, X5, X5, X1
+	VADDPS        X1, X5, X5
+	VADDSS        X5, X0, X5
+	VMOVSS        X5, (CX)
+	VEXTRACTF64X4 $0x01, Z2, Y1
+	VADDPS        Y1, Y2, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x0e, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x01, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        X1, X0, X1
+	VMOVSS        X1, 4(CX)
+	VEXTRACTF64X4 $0x01, Z3, Y1
+	VADDPS        Y1, Y3, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x0e, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x01, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        X1, X0, X1
+	VMOVSS        X1, 8(CX)
+	VEXTRACTF64X4 $0x01, Z4, Y1
+	VADDPS        Y1, Y4, Y1
+	VEXTRACTF128  $0x01, Y1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x0e, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VSHUFPS       $0x01, X1, X1, X2
+	VADDPS        X2, X1, X1
+	VADDSS        X1, X0, X1
+	VMOVSS        X1, 12(CX)
+	ADDQ          $0x04, CX
+	ADDQ          $0x04, CX
+	ADDQ          $0x04, CX
+	ADDQ          $0x04, CX
+	ADDQ          64(AX), DX
+	ADDQ          64(AX), DX
+	ADDQ          64(AX), DX
+	ADDQ          64(AX), DX
+	SUBQ          $0x04, R8
+	JMP           row227
+
+next228:
+	TESTQ R8, R8
+	JEQ   end225
+
+row232:
 	VPXORD Z1, Z1, Z1
 	XORQ   R9, R9
 	CMPQ   R9, SI
-	JGE    rest201
+	JGE    rest236
 
-block200:
-	VMOVUPS     (DX)(R9*1), Z2
-	VMOVUPS     (DI)(R9*1), Z3
-	VFMADD231PS Z2, Z3, Z1
+block235:
+	VMOVUPS     (DI)(R9*1), Z2
+	VMOVUPS     (DX)(R9*1), Z3
+	VFMADD231PS Z3, Z2, Z1
 	ADDQ        $0x00000040, R9
 	CMPQ        R9, SI
-	JLT         block200
+	JLT         block235
 
-rest201:
+rest236:
 	TESTQ       BX, BX
-	JEQ         done199
-	VMOVUPS.Z   (DX)(R9*1), K1, Z2
-	VMOVUPS.Z   (DI)(R9*1), K1, Z3
-	VFMADD231PS Z2, Z3, Z1
+	JEQ         done234
+	VMOVUPS.Z   (DI)(R9*1), K1, Z2
+	VMOVUPS.Z   (DX)(R9*1), K1, Z3
+	VFMADD231PS Z3, Z2, Z1
 
-done199:
+done234:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF128  $0x01, Y2, X1
@@ -2888,9 +3040,9 @@ done199:
 	ADDQ          $0x04, CX
 	ADDQ          64(AX), DX
 	DECQ          R8
-	JNE           row198
+	JNE           row232
 
-end196:
+end225:
 	VZEROUPPER
 	RET
 
@@ -2899,9 +3051,9 @@ end196:
 TEXT ·softmax512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end202
+	JLE   end237
 	CMPQ  40(AX), $0x00
-	JLE   end202
+	JLE   end237
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -2915,28 +3067,28 @@ TEXT ·softmax512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row203:
+row238:
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VMOVUPS      Z0, Z1
 	XORQ         R8, R8
 	CMPQ         R8, SI
-	JGE          rest206
+	JGE          rest242
 
-block205:
+block241:
 	VMOVUPS (DX)(R8*1), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block205
+	JLT     block241
 
-rest206:
+rest242:
 	TESTQ     BX, BX
-	JEQ       done204
+	JEQ       done240
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VBLENDMPS Z2, Z0, K1, Z3
 	VMAXPS    Z3, Z1, Z1
 
-done204:
+done240:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -2949,9 +3101,9 @@ done204:
 	VPXORD        Z1, Z1, Z1
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest209
+	JGE           rest245
 
-block208:
+block244:
 	VMOVUPS           (DX)(R8*1), Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z4
@@ -2977,11 +3129,11 @@ block208:
 	VMOVUPS           Z5, (CX)(R8*1)
 	ADDQ              $0x00000040, R8
 	CMPQ              R8, SI
-	JLT               block208
+	JLT               block244
 
-rest209:
+rest245:
 	TESTQ             BX, BX
-	JEQ               done207
+	JEQ               done243
 	VMOVUPS.Z         (DX)(R8*1), K1, Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z0
@@ -3007,7 +3159,7 @@ rest209:
 	VADDPS            Z0, Z1, Z1
 	VMOVUPS           Z4, K1, (CX)(R8*1)
 
-done207:
+done243:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3019,30 +3171,30 @@ done207:
 	VBROADCASTSS  X0, Z0
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest212
+	JGE           rest248
 
-block211:
+block247:
 	VMOVUPS (CX)(R8*1), Z1
 	VDIVPS  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block211
+	JLT     block247
 
-rest212:
+rest248:
 	TESTQ     BX, BX
-	JEQ       done210
+	JEQ       done246
 	VMOVUPS.Z (CX)(R8*1), K1, Z1
 	VDIVPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (CX)(R8*1)
 
-done210:
+done246:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row203
+	JNE  row238
 
-end202:
+end237:
 	VZEROUPPER
 	RET
 
@@ -3051,9 +3203,9 @@ end202:
 TEXT ·logSoftmax512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end213
+	JLE   end249
 	CMPQ  40(AX), $0x00
-	JLE   end213
+	JLE   end249
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3067,28 +3219,28 @@ TEXT ·logSoftmax512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row214:
+row250:
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VMOVUPS      Z0, Z1
 	XORQ         R8, R8
 	CMPQ         R8, SI
-	JGE          rest217
+	JGE          rest254
 
-block216:
+block253:
 	VMOVUPS (DX)(R8*1), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block216
+	JLT     block253
 
-rest217:
+rest254:
 	TESTQ     BX, BX
-	JEQ       done215
+	JEQ       done252
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VBLENDMPS Z2, Z0, K1, Z3
 	VMAXPS    Z3, Z1, Z1
 
-done215:
+done252:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3101,9 +3253,9 @@ done215:
 	VPXORD        Z1, Z1, Z1
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest220
+	JGE           rest257
 
-block219:
+block256:
 	VMOVUPS           (DX)(R8*1), Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z8
@@ -3128,11 +3280,11 @@ block219:
 	VADDPS            Z9, Z1, Z1
 	ADDQ              $0x00000040, R8
 	CMPQ              R8, SI
-	JLT               block219
+	JLT               block256
 
-rest220:
+rest257:
 	TESTQ             BX, BX
-	JEQ               done218
+	JEQ               done255
 	VMOVUPS.Z         (DX)(R8*1), K1, Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z8
@@ -3157,7 +3309,7 @@ rest220:
 	VMOVUPS.Z         Z9, K1, Z2
 	VADDPS            Z2, Z1, Z1
 
-done218:
+done255:
 	VEXTRACTF64X4     $0x01, Z1, Y2
 	VADDPS            Y2, Y1, Y2
 	VEXTRACTF128      $0x01, Y2, X1
@@ -3205,32 +3357,32 @@ done218:
 	VBLENDMPS         Z1, Z6, K2, Z7
 	XORQ              R8, R8
 	CMPQ              R8, SI
-	JGE               rest223
+	JGE               rest260
 
-block222:
+block259:
 	VMOVUPS (DX)(R8*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VSUBPS  Z7, Z1, Z1
 	VMOVUPS Z1, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block222
+	JLT     block259
 
-rest223:
+rest260:
 	TESTQ     BX, BX
-	JEQ       done221
+	JEQ       done258
 	VMOVUPS.Z (DX)(R8*1), K1, Z1
 	VSUBPS    Z0, Z1, Z1
 	VSUBPS    Z7, Z1, Z1
 	VMOVUPS   Z1, K1, (CX)(R8*1)
 
-done221:
+done258:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row214
+	JNE  row250
 
-end213:
+end249:
 	VZEROUPPER
 	RET
 
@@ -3239,9 +3391,9 @@ end213:
 TEXT ·copyRows512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end224
+	JLE   end261
 	CMPQ  40(AX), $0x00
-	JLE   end224
+	JLE   end261
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3255,31 +3407,31 @@ TEXT ·copyRows512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row225:
+row262:
 	XORQ R8, R8
 	CMPQ R8, SI
-	JGE  rest228
+	JGE  rest266
 
-block227:
+block265:
 	VMOVUPS (DX)(R8*1), Z0
 	VMOVUPS Z0, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block227
+	JLT     block265
 
-rest228:
+rest266:
 	TESTQ     BX, BX
-	JEQ       done226
+	JEQ       done264
 	VMOVUPS.Z (DX)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(R8*1)
 
-done226:
+done264:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row225
+	JNE  row262
 
-end224:
+end261:
 	VZEROUPPER
 	RET
 
@@ -3288,14 +3440,14 @@ end224:
 TEXT ·transpose512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end229
+	JLE  end267
 	CMPQ 40(AX), $0x00
-	JLE  end229
+	JLE  end267
 	MOVQ 8(AX), CX
 	MOVQ (AX), DX
 	MOVQ 32(AX), BX
 
-block230:
+block268:
 	MOVQ    BX, SI
 	MOVQ    $0x00000008, DI
 	CMPQ    SI, DI
@@ -3308,7 +3460,7 @@ block230:
 	MOVQ    DX, R8
 	MOVQ    40(AX), R9
 
-block231:
+block269:
 	MOVQ       R9, R10
 	MOVQ       $0x00000008, R11
 	CMPQ       R10, R11
@@ -3383,49 +3535,49 @@ block231:
 	MOVQ       R8, R11
 	VMOVUPS    Y6, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y7, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y3, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y8, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y2, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y1, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y5, K1, (R11)
 	DECQ       R10
-	JLE        stored232
+	JLE        stored270
 	ADDQ       56(AX), R11
 	VMOVUPS    Y0, K1, (R11)
 
-stored232:
+stored270:
 	ADDQ $0x20, DI
 	MOVQ 56(AX), R10
 	SHLQ $0x03, R10
 	ADDQ R10, R8
 	SUBQ $0x08, R9
-	JGT  block231
+	JGT  block269
 	MOVQ 64(AX), SI
 	SHLQ $0x03, SI
 	ADDQ SI, CX
 	ADDQ $0x20, DX
 	SUBQ $0x08, BX
-	JGT  block230
+	JGT  block268
 
-end229:
+end267:
 	VZEROUPPER
 	RET
 
@@ -3434,19 +3586,19 @@ end229:
 TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end233
+	JLE   end271
 	CMPQ  40(AX), $0x00
-	JLE   end233
+	JLE   end271
 	CMPQ  48(AX), $0x00
-	JLE   end233
+	JLE   end271
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
 	MOVQ  56(AX), SI
 	MOVQ  64(AX), DI
 	CMPQ  BX, $0x10
-	JLT   narrow234
-	JEQ   full235
+	JLT   narrow272
+	JEQ   full273
 	MOVQ  BX, R8
 	ANDQ  $-16, R8
 	SHLQ  $0x02, R8
@@ -3457,109 +3609,109 @@ TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	KMOVW R9, K1
 	MOVQ  48(AX), R9
 
-blocks236:
+blocks274:
 	MOVQ CX, R10
 	MOVQ DX, R11
 	MOVQ 32(AX), R12
 
-row237:
+row275:
 	XORQ R13, R13
 	CMPQ R13, R8
-	JGE  rest240
+	JGE  rest279
 
-block239:
+block278:
 	VMOVUPS (R11)(R13*1), Z0
 	VMOVUPS Z0, (R10)(R13*1)
 	ADDQ    $0x00000040, R13
 	CMPQ    R13, R8
-	JLT     block239
+	JLT     block278
 
-rest240:
+rest279:
 	TESTQ     BX, BX
-	JEQ       done238
+	JEQ       done277
 	VMOVUPS.Z (R11)(R13*1), K1, Z0
 	VMOVUPS   Z0, K1, (R10)(R13*1)
 
-done238:
+done277:
 	ADDQ SI, R10
 	ADDQ DI, R11
 	DECQ R12
-	JNE  row237
+	JNE  row275
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R9
-	JNE  blocks236
-	JMP  end233
+	JNE  blocks274
+	JMP  end271
 
-full235:
+full273:
 	MOVQ 48(AX), BX
 
-blocks241:
+blocks280:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row242:
+row281:
 	VMOVUPS (R9), Z0
 	VMOVUPS Z0, (R8)
 	ADDQ    SI, R8
 	ADDQ    DI, R9
 	DECQ    R10
-	JNE     row242
+	JNE     row281
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
 	DECQ    BX
-	JNE     blocks241
-	JMP     end233
+	JNE     blocks280
+	JMP     end271
 
-narrow234:
+narrow272:
 	MOVQ  $0x00000001, R8
 	SHLXQ BX, R8, R8
 	DECQ  R8
 	KMOVW R8, K1
 	CMPQ  BX, $0x08
-	JLE   half243
+	JLE   half283
 	MOVQ  48(AX), BX
 
-blocks244:
+blocks284:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row245:
+row285:
 	VMOVUPS.Z (R9), K1, Z0
 	VMOVUPS   Z0, K1, (R8)
 	ADDQ      SI, R8
 	ADDQ      DI, R9
 	DECQ      R10
-	JNE       row245
+	JNE       row285
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks244
-	JMP       end233
+	JNE       blocks284
+	JMP       end271
 
-half243:
+half283:
 	MOVQ 48(AX), BX
 
-blocks246:
+blocks287:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row247:
+row288:
 	VMOVUPS.Z (R9), K1, Y0
 	VMOVUPS   Y0, K1, (R8)
 	ADDQ      SI, R8
 	ADDQ      DI, R9
 	DECQ      R10
-	JNE       row247
+	JNE       row288
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks246
+	JNE       blocks287
 
-end233:
+end271:
 	VZEROUPPER
 	RET
 
@@ -3568,7 +3720,7 @@ end233:
 TEXT ·fold512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end248
+	JLE          end290
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         88(AX), BX
@@ -3592,75 +3744,75 @@ TEXT ·fold512(SB), NOSPLIT, $0-8
 	KMOVW        R8, K1
 	XORQ         R8, R8
 	CMPQ         R8, DI
-	JGE          rest251
+	JGE          rest293
 
-block250:
+block292:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R10
 	LEAQ   (DX)(R8*1), R9
 	CMPQ   32(AX), $0x00
-	JLE    out252
+	JLE    out294
 	CMPQ   48(AX), $0x00
-	JLE    out252
+	JLE    out294
 
-row253:
+row295:
 	MOVQ    R9, R11
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R12
 
-window254:
+window296:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (R11), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, R11
 	DECQ      R12
-	JNE       window254
+	JNE       window296
 	ADDQ      64(AX), R9
 	DECQ      R10
-	JNE       row253
+	JNE       row295
 
-out252:
+out294:
 	VMOVUPS     Z3, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 	ADDQ        $0x00000040, R8
 	CMPQ        R8, DI
-	JLT         block250
+	JLT         block292
 
-rest251:
+rest293:
 	TESTQ  SI, SI
-	JEQ    done249
+	JEQ    done291
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), SI
 	LEAQ   (DX)(R8*1), DX
 	CMPQ   32(AX), $0x00
-	JLE    out255
+	JLE    out297
 	CMPQ   48(AX), $0x00
-	JLE    out255
+	JLE    out297
 
-row256:
+row298:
 	MOVQ    DX, DI
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R9
 
-window257:
+window299:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (DI), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, DI
 	DECQ      R9
-	JNE       window257
+	JNE       window299
 	ADDQ      64(AX), DX
 	DECQ      SI
-	JNE       row256
+	JNE       row298
 
-out255:
+out297:
 	VMOVUPS     Z3, K1, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 
-done249:
-end248:
+done291:
+end290:
 	VZEROUPPER
 	RET
 
@@ -3693,9 +3845,9 @@ GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
 TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end258
+	JLE     end300
 	CMPQ    40(AX), $0x00
-	JLE     end258
+	JLE     end300
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -3729,14 +3881,14 @@ TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row259:
+row301:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest262
+	JGE  rest305
 
-block261:
+block304:
 	VMOVUPS   (CX)(R10*2), Z0
 	VMOVUPS   64(CX)(R10*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3759,11 +3911,11 @@ block261:
 	VMOVUPS   Z0, (BX)(R10*1)
 	ADDQ      $0x00000040, R10
 	CMPQ      R10, SI
-	JLT       block261
+	JLT       block304
 
-rest262:
+rest305:
 	TESTQ     DI, DI
-	JEQ       done260
+	JEQ       done303
 	VMOVUPS.Z (CX)(R10*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R10*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3785,13 +3937,13 @@ rest262:
 	VPERMPD   Z8, Z0, Z0
 	VMOVUPS   Z0, K1, (BX)(R10*1)
 
-done260:
+done303:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row259
+	JNE  row301
 
-end258:
+end300:
 	VZEROUPPER
 	RET
 
@@ -3818,9 +3970,9 @@ GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
 TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end263
+	JLE     end306
 	CMPQ    40(AX), $0x00
-	JLE     end263
+	JLE     end306
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -3857,14 +4009,14 @@ TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	ADDQ    R10, R10
 	MOVQ    32(AX), R11
 
-row264:
+row307:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R12, R12
 	CMPQ R12, DI
-	JGE  rest267
+	JGE  rest311
 
-block266:
+block310:
 	VMOVUPS   (CX)(R12*2), Z0
 	VMOVUPS   64(CX)(R12*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3903,11 +4055,11 @@ block266:
 	VMOVUPS   Z0, 64(R13)(R12*2)
 	ADDQ      $0x00000040, R12
 	CMPQ      R12, DI
-	JLT       block266
+	JLT       block310
 
-rest267:
+rest311:
 	TESTQ     R8, R8
-	JEQ       done265
+	JEQ       done309
 	VMOVUPS.Z (CX)(R12*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3945,14 +4097,14 @@ rest267:
 	VMOVUPS   Z2, K2, (DX)(R12*2)
 	VMOVUPS   Z0, K3, 64(DX)(R12*2)
 
-done265:
+done309:
 	ADDQ R9, BX
 	ADDQ 72(AX), SI
 	ADDQ R10, CX
 	DECQ R11
-	JNE  row264
+	JNE  row307
 
-end263:
+end306:
 	VZEROUPPER
 	RET
 
@@ -3979,7 +4131,7 @@ GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end268
+	JLE          end312
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -3989,9 +4141,9 @@ TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         $0x0000aaaa, BX
 	KMOVW        BX, K1
 
-loop269:
+loop313:
 	CMPQ         AX, $0x40
-	JLT          part270
+	JLT          part314
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4153,11 +4305,11 @@ loop269:
 	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop269
+	JMP          loop313
 
-part270:
+part314:
 	TESTQ        AX, AX
-	JEQ          end268
+	JEQ          end312
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4328,23 +4480,23 @@ part270:
 	KMOVW        SI, K1
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest273
+	JGE          rest317
 
-block272:
+block316:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS Z0, (CX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, BX
-	JLT     block272
+	JLT     block316
 
-rest273:
+rest317:
 	TESTQ     AX, AX
-	JEQ       done271
+	JEQ       done315
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(SI*1)
 
-done271:
-end268:
+done315:
+end312:
 	VZEROUPPER
 	RET
 
@@ -4390,11 +4542,11 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile275:
+tile319:
 	CMPQ    SI, $0x00000080
-	JLT     next276
+	JLT     next320
 	TESTQ   BX, BX
-	JEQ     zeros278
+	JEQ     zeros322
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
@@ -4404,9 +4556,9 @@ tile275:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready279
+	JMP     ready323
 
-zeros278:
+zeros322:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4416,14 +4568,14 @@ zeros278:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready279:
+ready323:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed281
+	JLE   summed325
 
-k280:
+k324:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4436,9 +4588,37 @@ k280:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k280
+	JNE          k324
 
-summed281:
+summed325:
+	CMPQ        104(AX), $0x00
+	JEQ         plain326
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+
+plain326:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4451,86 +4631,96 @@ summed281:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same277
+	JEQ     same321
 	ADDQ    $0x00000200, BX
 
-same277:
+same321:
 	SUBQ $0x00000080, SI
-	JMP  tile275
+	JMP  tile319
 
-next276:
-tile282:
+next320:
+tile327:
 	CMPQ    SI, $0x00000020
-	JLT     next283
+	JLT     next328
 	TESTQ   BX, BX
-	JEQ     zeros285
+	JEQ     zeros330
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready286
+	JMP     ready331
 
-zeros285:
+zeros330:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready286:
+ready331:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed288
+	JLE   summed333
 
-k287:
+k332:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k287
+	JNE          k332
 
-summed288:
+summed333:
+	CMPQ        104(AX), $0x00
+	JEQ         plain334
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+
+plain334:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same284
+	JEQ     same329
 	ADDQ    $0x00000080, BX
 
-same284:
+same329:
 	SUBQ $0x00000020, SI
-	JMP  tile282
+	JMP  tile327
 
-next283:
+next328:
 	TESTQ     SI, SI
-	JLE       end274
+	JLE       end318
 	CMPQ      SI, $0x10
-	JEQ       one289
-	JLT       part290
+	JEQ       one335
+	JLT       part336
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros291
+	JEQ       zeros337
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready292
+	JMP       ready338
 
-zeros291:
+zeros337:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready292:
+ready338:
 	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
-	JLE   summed294
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed340
 
-k293:
+k339:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (BX), Z4
@@ -4538,75 +4728,99 @@ k293:
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         R8, DX
 	ADDQ         DI, BX
-	DECQ         AX
-	JNE          k293
+	DECQ         SI
+	JNE          k339
 
-summed294:
+summed340:
+	CMPQ        104(AX), $0x00
+	JEQ         plain341
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+
+plain341:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end274
+	JMP     end318
 
-one289:
+one335:
 	TESTQ   BX, BX
-	JEQ     zeros295
+	JEQ     zeros342
 	VMOVUPS (BX), Z0
-	JMP     ready296
+	JMP     ready343
 
-zeros295:
+zeros342:
 	VPXORD Z0, Z0, Z0
 
-ready296:
+ready343:
 	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
-	JLE   summed298
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed345
 
-k297:
+k344:
 	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
-	DECQ         AX
-	JNE          k297
+	DECQ         SI
+	JNE          k344
 
-summed298:
+summed345:
+	CMPQ        104(AX), $0x00
+	JEQ         plain346
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+
+plain346:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end274
+	JMP     end318
 
-part290:
+part336:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros299
+	JEQ       zeros347
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready300
+	JMP       ready348
 
-zeros299:
+zeros347:
 	VPXORD Z0, Z0, Z0
 
-ready300:
+ready348:
 	MOVQ  8(AX), BX
-	MOVQ  48(AX), AX
-	TESTQ AX, AX
-	JLE   summed302
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed350
 
-k301:
+k349:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
-	DECQ             AX
-	JNE              k301
+	DECQ             SI
+	JNE              k349
 
-summed302:
+summed350:
+	CMPQ        104(AX), $0x00
+	JEQ         plain351
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+
+plain351:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end274:
+end318:
 	VZEROUPPER
 	RET
 
@@ -4622,11 +4836,11 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile304:
+tile353:
 	CMPQ    SI, $0x00000080
-	JLT     next305
+	JLT     next354
 	TESTQ   BX, BX
-	JEQ     zeros307
+	JEQ     zeros356
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4645,9 +4859,9 @@ tile304:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready308
+	JMP     ready357
 
-zeros307:
+zeros356:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4665,14 +4879,14 @@ zeros307:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready308:
+ready357:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed310
+	JLE   summed359
 
-k309:
+k358:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4702,9 +4916,61 @@ k309:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k309
+	JNE          k358
 
-summed310:
+summed359:
+	CMPQ        104(AX), $0x00
+	JEQ         plain360
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+
+plain360:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4726,41 +4992,41 @@ summed310:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same306
+	JEQ     same355
 	ADDQ    $0x00000200, BX
 
-same306:
+same355:
 	SUBQ $0x00000080, SI
-	JMP  tile304
+	JMP  tile353
 
-next305:
-tile311:
+next354:
+tile361:
 	CMPQ    SI, $0x00000020
-	JLT     next312
+	JLT     next362
 	TESTQ   BX, BX
-	JEQ     zeros314
+	JEQ     zeros364
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready315
+	JMP     ready365
 
-zeros314:
+zeros364:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready315:
+ready365:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed317
+	JLE   summed367
 
-k316:
+k366:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -4772,9 +5038,25 @@ k316:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k316
+	JNE          k366
 
-summed317:
+summed367:
+	CMPQ        104(AX), $0x00
+	JEQ         plain368
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+
+plain368:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4784,46 +5066,46 @@ summed317:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same313
+	JEQ     same363
 	ADDQ    $0x00000080, BX
 
-same313:
+same363:
 	SUBQ $0x00000020, SI
-	JMP  tile311
+	JMP  tile361
 
-next312:
+next362:
 	TESTQ     SI, SI
-	JLE       end303
+	JLE       end352
 	CMPQ      SI, $0x10
-	JEQ       one318
-	JLT       part319
+	JEQ       one369
+	JLT       part370
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros320
+	JEQ       zeros371
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready321
+	JMP       ready372
 
-zeros320:
+zeros371:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready321:
+ready372:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed323
+	JLE   summed374
 
-k322:
+k373:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -4835,86 +5117,122 @@ k322:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k322
+	JNE          k373
 
-summed323:
+summed374:
+	CMPQ        104(AX), $0x00
+	JEQ         plain375
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+
+plain375:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end303
+	JMP     end352
 
-one318:
+one369:
 	TESTQ   BX, BX
-	JEQ     zeros324
+	JEQ     zeros376
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready325
+	JMP     ready377
 
-zeros324:
+zeros376:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready325:
+ready377:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed327
+	JLE   summed379
 
-k326:
+k378:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k326
+	JNE              k378
 
-summed327:
+summed379:
+	CMPQ        104(AX), $0x00
+	JEQ         plain380
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+
+plain380:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end303
+	JMP     end352
 
-part319:
+part370:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros328
+	JEQ       zeros381
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready329
+	JMP       ready382
 
-zeros328:
+zeros381:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready329:
+ready382:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed331
+	JLE   summed384
 
-k330:
+k383:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k330
+	JNE              k383
 
-summed331:
+summed384:
+	CMPQ        104(AX), $0x00
+	JEQ         plain385
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+
+plain385:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end303:
+end352:
 	VZEROUPPER
 	RET
 
@@ -4930,11 +5248,11 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile333:
+tile387:
 	CMPQ    SI, $0x00000060
-	JLT     next334
+	JLT     next388
 	TESTQ   BX, BX
-	JEQ     zeros336
+	JEQ     zeros390
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4956,9 +5274,9 @@ tile333:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready337
+	JMP     ready391
 
-zeros336:
+zeros390:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4978,14 +5296,14 @@ zeros336:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready337:
+ready391:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed339
+	JLE   summed393
 
-k338:
+k392:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5016,9 +5334,67 @@ k338:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k338
+	JNE          k392
 
-summed339:
+summed393:
+	CMPQ        104(AX), $0x00
+	JEQ         plain394
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+
+plain394:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5043,19 +5419,19 @@ summed339:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same335
+	JEQ     same389
 	ADDQ    $0x00000180, BX
 
-same335:
+same389:
 	SUBQ $0x00000060, SI
-	JMP  tile333
+	JMP  tile387
 
-next334:
-tile340:
+next388:
+tile395:
 	CMPQ    SI, $0x00000020
-	JLT     next341
+	JLT     next396
 	TESTQ   BX, BX
-	JEQ     zeros343
+	JEQ     zeros398
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -5065,9 +5441,9 @@ tile340:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready344
+	JMP     ready399
 
-zeros343:
+zeros398:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5075,14 +5451,14 @@ zeros343:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready344:
+ready399:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed346
+	JLE   summed401
 
-k345:
+k400:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -5097,9 +5473,31 @@ k345:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k345
+	JNE          k400
 
-summed346:
+summed401:
+	CMPQ        104(AX), $0x00
+	JEQ         plain402
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+
+plain402:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5112,26 +5510,26 @@ summed346:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same342
+	JEQ     same397
 	ADDQ    $0x00000080, BX
 
-same342:
+same397:
 	SUBQ $0x00000020, SI
-	JMP  tile340
+	JMP  tile395
 
-next341:
+next396:
 	TESTQ     SI, SI
-	JLE       end332
+	JLE       end386
 	CMPQ      SI, $0x10
-	JEQ       one347
-	JLT       part348
+	JEQ       one403
+	JLT       part404
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros349
+	JEQ       zeros405
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5140,9 +5538,9 @@ next341:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready350
+	JMP       ready406
 
-zeros349:
+zeros405:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5150,13 +5548,13 @@ zeros349:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready350:
+ready406:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed352
+	JLE   summed408
 
-k351:
+k407:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -5171,9 +5569,31 @@ k351:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k351
+	JNE          k407
 
-summed352:
+summed408:
+	CMPQ        104(AX), $0x00
+	JEQ         plain409
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+
+plain409:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5182,30 +5602,30 @@ summed352:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end332
+	JMP     end386
 
-one347:
+one403:
 	TESTQ   BX, BX
-	JEQ     zeros353
+	JEQ     zeros410
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready354
+	JMP     ready411
 
-zeros353:
+zeros410:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready354:
+ready411:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed356
+	JLE   summed413
 
-k355:
+k412:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5213,42 +5633,55 @@ k355:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k355
+	JNE              k412
 
-summed356:
+summed413:
+	CMPQ        104(AX), $0x00
+	JEQ         plain414
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+
+plain414:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end332
+	JMP     end386
 
-part348:
+part404:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros357
+	JEQ       zeros415
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready358
+	JMP       ready416
 
-zeros357:
+zeros415:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready358:
+ready416:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed360
+	JLE   summed418
 
-k359:
+k417:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5256,16 +5689,29 @@ k359:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k359
+	JNE              k417
 
-summed360:
+summed418:
+	CMPQ        104(AX), $0x00
+	JEQ         plain419
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+
+plain419:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end332:
+end386:
 	VZEROUPPER
 	RET
 
@@ -5282,11 +5728,11 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile362:
+tile421:
 	CMPQ    SI, $0x00000040
-	JLT     next363
+	JLT     next422
 	TESTQ   BX, BX
-	JEQ     zeros365
+	JEQ     zeros424
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5307,9 +5753,9 @@ tile362:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready366
+	JMP     ready425
 
-zeros365:
+zeros424:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5327,14 +5773,14 @@ zeros365:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready366:
+ready425:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed368
+	JLE   summed427
 
-k367:
+k426:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -5362,9 +5808,61 @@ k367:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k367
+	JNE          k426
 
-summed368:
+summed427:
+	CMPQ        104(AX), $0x00
+	JEQ         plain428
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+
+plain428:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5388,19 +5886,19 @@ summed368:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same364
+	JEQ     same423
 	ADDQ    $0x00000100, BX
 
-same364:
+same423:
 	SUBQ $0x00000040, SI
-	JMP  tile362
+	JMP  tile421
 
-next363:
-tile369:
+next422:
+tile429:
 	CMPQ    SI, $0x00000020
-	JLT     next370
+	JLT     next430
 	TESTQ   BX, BX
-	JEQ     zeros372
+	JEQ     zeros432
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5413,9 +5911,9 @@ tile369:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready373
+	JMP     ready433
 
-zeros372:
+zeros432:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5425,14 +5923,14 @@ zeros372:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready373:
+ready433:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed375
+	JLE   summed435
 
-k374:
+k434:
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -5450,9 +5948,37 @@ k374:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k374
+	JNE          k434
 
-summed375:
+summed435:
+	CMPQ        104(AX), $0x00
+	JEQ         plain436
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+
+plain436:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5468,26 +5994,26 @@ summed375:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same371
+	JEQ     same431
 	ADDQ    $0x00000080, BX
 
-same371:
+same431:
 	SUBQ $0x00000020, SI
-	JMP  tile369
+	JMP  tile429
 
-next370:
+next430:
 	TESTQ     SI, SI
-	JLE       end361
+	JLE       end420
 	CMPQ      SI, $0x10
-	JEQ       one376
-	JLT       part377
+	JEQ       one437
+	JLT       part438
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros378
+	JEQ       zeros439
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5499,9 +6025,9 @@ next370:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready379
+	JMP       ready440
 
-zeros378:
+zeros439:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5511,13 +6037,13 @@ zeros378:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready379:
+ready440:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed381
+	JLE   summed442
 
-k380:
+k441:
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -5535,9 +6061,37 @@ k380:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k380
+	JNE          k441
 
-summed381:
+summed442:
+	CMPQ        104(AX), $0x00
+	JEQ         plain443
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+
+plain443:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5549,11 +6103,11 @@ summed381:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end361
+	JMP     end420
 
-one376:
+one437:
 	TESTQ   BX, BX
-	JEQ     zeros382
+	JEQ     zeros444
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5561,21 +6115,21 @@ one376:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready383
+	JMP     ready445
 
-zeros382:
+zeros444:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready383:
+ready445:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed385
+	JLE   summed447
 
-k384:
+k446:
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5584,9 +6138,25 @@ k384:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k384
+	JNE              k446
 
-summed385:
+summed447:
+	CMPQ        104(AX), $0x00
+	JEQ         plain448
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+
+plain448:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -5594,15 +6164,15 @@ summed385:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end361
+	JMP     end420
 
-part377:
+part438:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros386
+	JEQ       zeros449
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -5610,21 +6180,21 @@ part377:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready387
+	JMP       ready450
 
-zeros386:
+zeros449:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready387:
+ready450:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed389
+	JLE   summed452
 
-k388:
+k451:
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -5633,9 +6203,25 @@ k388:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k388
+	JNE              k451
 
-summed389:
+summed452:
+	CMPQ        104(AX), $0x00
+	JEQ         plain453
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+
+plain453:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -5644,7 +6230,7 @@ summed389:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end361:
+end420:
 	VZEROUPPER
 	RET
 
@@ -5661,11 +6247,11 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile391:
+tile455:
 	CMPQ    SI, $0x00000040
-	JLT     next392
+	JLT     next456
 	TESTQ   BX, BX
-	JEQ     zeros394
+	JEQ     zeros458
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5691,9 +6277,9 @@ tile391:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready395
+	JMP     ready459
 
-zeros394:
+zeros458:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5715,14 +6301,14 @@ zeros394:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready395:
+ready459:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed397
+	JLE   summed461
 
-k396:
+k460:
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -5755,9 +6341,73 @@ k396:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k396
+	JNE          k460
 
-summed397:
+summed461:
+	CMPQ        104(AX), $0x00
+	JEQ         plain462
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K1
+	VMOVUPS.Z   Z18, K1, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z   Z19, K1, Z19
+	VMOVUPS     Z19, Z19
+
+plain462:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5786,19 +6436,19 @@ summed397:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same393
+	JEQ     same457
 	ADDQ    $0x00000100, BX
 
-same393:
+same457:
 	SUBQ $0x00000040, SI
-	JMP  tile391
+	JMP  tile455
 
-next392:
-tile398:
+next456:
+tile463:
 	CMPQ    SI, $0x00000020
-	JLT     next399
+	JLT     next464
 	TESTQ   BX, BX
-	JEQ     zeros401
+	JEQ     zeros466
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5814,9 +6464,9 @@ tile398:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready402
+	JMP     ready467
 
-zeros401:
+zeros466:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5828,14 +6478,14 @@ zeros401:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready402:
+ready467:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed404
+	JLE   summed469
 
-k403:
+k468:
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -5856,9 +6506,43 @@ k403:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k403
+	JNE          k468
 
-summed404:
+summed469:
+	CMPQ        104(AX), $0x00
+	JEQ         plain470
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+
+plain470:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5877,26 +6561,26 @@ summed404:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same400
+	JEQ     same465
 	ADDQ    $0x00000080, BX
 
-same400:
+same465:
 	SUBQ $0x00000020, SI
-	JMP  tile398
+	JMP  tile463
 
-next399:
+next464:
 	TESTQ     SI, SI
-	JLE       end390
+	JLE       end454
 	CMPQ      SI, $0x10
-	JEQ       one405
-	JLT       part406
+	JEQ       one471
+	JLT       part472
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros407
+	JEQ       zeros473
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5911,9 +6595,9 @@ next399:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready408
+	JMP       ready474
 
-zeros407:
+zeros473:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5925,13 +6609,13 @@ zeros407:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready408:
+ready474:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed410
+	JLE   summed476
 
-k409:
+k475:
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -5952,9 +6636,43 @@ k409:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k409
+	JNE          k475
 
-summed410:
+summed476:
+	CMPQ        104(AX), $0x00
+	JEQ         plain477
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+
+plain477:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5969,11 +6687,11 @@ summed410:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end390
+	JMP     end454
 
-one405:
+one471:
 	TESTQ   BX, BX
-	JEQ     zeros411
+	JEQ     zeros478
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -5983,22 +6701,22 @@ one405:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready412
+	JMP     ready479
 
-zeros411:
+zeros478:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready412:
+ready479:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed414
+	JLE   summed481
 
-k413:
+k480:
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6008,9 +6726,28 @@ k413:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k413
+	JNE              k480
 
-summed414:
+summed481:
+	CMPQ        104(AX), $0x00
+	JEQ         plain482
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+
+plain482:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6020,15 +6757,15 @@ summed414:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end390
+	JMP     end454
 
-part406:
+part472:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros415
+	JEQ       zeros483
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6038,22 +6775,22 @@ part406:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready416
+	JMP       ready484
 
-zeros415:
+zeros483:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready416:
+ready484:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed418
+	JLE   summed486
 
-k417:
+k485:
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6063,9 +6800,28 @@ k417:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k417
+	JNE              k485
 
-summed418:
+summed486:
+	CMPQ        104(AX), $0x00
+	JEQ         plain487
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+
+plain487:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6076,7 +6832,7 @@ summed418:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end390:
+end454:
 	VZEROUPPER
 	RET
 
@@ -6094,11 +6850,11 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile420:
+tile489:
 	CMPQ    SI, $0x00000040
-	JLT     next421
+	JLT     next490
 	TESTQ   BX, BX
-	JEQ     zeros423
+	JEQ     zeros492
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6129,9 +6885,9 @@ tile420:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready424
+	JMP     ready493
 
-zeros423:
+zeros492:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6157,14 +6913,14 @@ zeros423:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready424:
+ready493:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed426
+	JLE   summed495
 
-k425:
+k494:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -6202,9 +6958,85 @@ k425:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k425
+	JNE          k494
 
-summed426:
+summed495:
+	CMPQ        104(AX), $0x00
+	JEQ         plain496
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K1
+	VMOVUPS.Z   Z18, K1, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z   Z19, K1, Z19
+	VMOVUPS     Z19, Z19
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z20, K1
+	VMOVUPS.Z   Z20, K1, Z20
+	VMOVUPS     Z20, Z20
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z   Z21, K1, Z21
+	VMOVUPS     Z21, Z21
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z22, K1
+	VMOVUPS.Z   Z22, K1, Z22
+	VMOVUPS     Z22, Z22
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z   Z23, K1, Z23
+	VMOVUPS     Z23, Z23
+
+plain496:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6238,19 +7070,19 @@ summed426:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same422
+	JEQ     same491
 	ADDQ    $0x00000100, BX
 
-same422:
+same491:
 	SUBQ $0x00000040, SI
-	JMP  tile420
+	JMP  tile489
 
-next421:
-tile427:
+next490:
+tile497:
 	CMPQ    SI, $0x00000020
-	JLT     next428
+	JLT     next498
 	TESTQ   BX, BX
-	JEQ     zeros430
+	JEQ     zeros500
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6269,9 +7101,9 @@ tile427:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready431
+	JMP     ready501
 
-zeros430:
+zeros500:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6285,14 +7117,14 @@ zeros430:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready431:
+ready501:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed433
+	JLE   summed503
 
-k432:
+k502:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -6316,9 +7148,49 @@ k432:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k432
+	JNE          k502
 
-summed433:
+summed503:
+	CMPQ        104(AX), $0x00
+	JEQ         plain504
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+
+plain504:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6340,26 +7212,26 @@ summed433:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same429
+	JEQ     same499
 	ADDQ    $0x00000080, BX
 
-same429:
+same499:
 	SUBQ $0x00000020, SI
-	JMP  tile427
+	JMP  tile497
 
-next428:
+next498:
 	TESTQ     SI, SI
-	JLE       end419
+	JLE       end488
 	CMPQ      SI, $0x10
-	JEQ       one434
-	JLT       part435
+	JEQ       one505
+	JLT       part506
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros436
+	JEQ       zeros507
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6377,9 +7249,9 @@ next428:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready437
+	JMP       ready508
 
-zeros436:
+zeros507:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6393,13 +7265,13 @@ zeros436:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready437:
+ready508:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed439
+	JLE   summed510
 
-k438:
+k509:
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -6423,9 +7295,49 @@ k438:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k438
+	JNE          k509
 
-summed439:
+summed510:
+	CMPQ        104(AX), $0x00
+	JEQ         plain511
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+
+plain511:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6443,11 +7355,11 @@ summed439:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end419
+	JMP     end488
 
-one434:
+one505:
 	TESTQ   BX, BX
-	JEQ     zeros440
+	JEQ     zeros512
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6459,9 +7371,9 @@ one434:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready441
+	JMP     ready513
 
-zeros440:
+zeros512:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6469,13 +7381,13 @@ zeros440:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready441:
+ready513:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed443
+	JLE   summed515
 
-k442:
+k514:
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6486,9 +7398,31 @@ k442:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k442
+	JNE              k514
 
-summed443:
+summed515:
+	CMPQ        104(AX), $0x00
+	JEQ         plain516
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+
+plain516:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6500,15 +7434,15 @@ summed443:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end419
+	JMP     end488
 
-part435:
+part506:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros444
+	JEQ       zeros517
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6520,9 +7454,9 @@ part435:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready445
+	JMP       ready518
 
-zeros444:
+zeros517:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6530,13 +7464,13 @@ zeros444:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready445:
+ready518:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed447
+	JLE   summed520
 
-k446:
+k519:
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -6547,9 +7481,31 @@ k446:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k446
+	JNE              k519
 
-summed447:
+summed520:
+	CMPQ        104(AX), $0x00
+	JEQ         plain521
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+
+plain521:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6562,7 +7518,7 @@ summed447:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end419:
+end488:
 	VZEROUPPER
 	RET
 
@@ -6580,11 +7536,11 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile449:
+tile523:
 	CMPQ    SI, $0x00000020
-	JLT     next450
+	JLT     next524
 	TESTQ   BX, BX
-	JEQ     zeros452
+	JEQ     zeros526
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6606,9 +7562,9 @@ tile449:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready453
+	JMP     ready527
 
-zeros452:
+zeros526:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6624,14 +7580,14 @@ zeros452:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready453:
+ready527:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed455
+	JLE   summed529
 
-k454:
+k528:
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -6658,9 +7614,55 @@ k454:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k454
+	JNE          k528
 
-summed455:
+summed529:
+	CMPQ        104(AX), $0x00
+	JEQ         plain530
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+
+plain530:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -6685,26 +7687,26 @@ summed455:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same451
+	JEQ     same525
 	ADDQ    $0x00000080, BX
 
-same451:
+same525:
 	SUBQ $0x00000020, SI
-	JMP  tile449
+	JMP  tile523
 
-next450:
+next524:
 	TESTQ     SI, SI
-	JLE       end448
+	JLE       end522
 	CMPQ      SI, $0x10
-	JEQ       one456
-	JLT       part457
+	JEQ       one531
+	JLT       part532
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros458
+	JEQ       zeros533
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6725,9 +7727,9 @@ next450:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready459
+	JMP       ready534
 
-zeros458:
+zeros533:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6743,13 +7745,13 @@ zeros458:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready459:
+ready534:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed461
+	JLE   summed536
 
-k460:
+k535:
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -6776,9 +7778,55 @@ k460:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k460
+	JNE          k535
 
-summed461:
+summed536:
+	CMPQ        104(AX), $0x00
+	JEQ         plain537
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z   Z12, K2, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z   Z13, K2, Z13
+	VMOVUPS     Z13, Z13
+
+plain537:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6799,11 +7847,11 @@ summed461:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end448
+	JMP     end522
 
-one456:
+one531:
 	TESTQ   BX, BX
-	JEQ     zeros462
+	JEQ     zeros538
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6817,9 +7865,9 @@ one456:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready463
+	JMP     ready539
 
-zeros462:
+zeros538:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6828,13 +7876,13 @@ zeros462:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready463:
+ready539:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed465
+	JLE   summed541
 
-k464:
+k540:
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6846,9 +7894,34 @@ k464:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k464
+	JNE              k540
 
-summed465:
+summed541:
+	CMPQ        104(AX), $0x00
+	JEQ         plain542
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+
+plain542:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6862,15 +7935,15 @@ summed465:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end448
+	JMP     end522
 
-part457:
+part532:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros466
+	JEQ       zeros543
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6884,9 +7957,9 @@ part457:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready467
+	JMP       ready544
 
-zeros466:
+zeros543:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6895,13 +7968,13 @@ zeros466:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready467:
+ready544:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed469
+	JLE   summed546
 
-k468:
+k545:
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -6913,9 +7986,34 @@ k468:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k468
+	JNE              k545
 
-summed469:
+summed546:
+	CMPQ        104(AX), $0x00
+	JEQ         plain547
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+
+plain547:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6930,7 +8028,7 @@ summed469:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end448:
+end522:
 	VZEROUPPER
 	RET
 
@@ -6948,11 +8046,11 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile471:
+tile549:
 	CMPQ    SI, $0x00000020
-	JLT     next472
+	JLT     next550
 	TESTQ   BX, BX
-	JEQ     zeros474
+	JEQ     zeros552
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6977,9 +8075,9 @@ tile471:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready475
+	JMP     ready553
 
-zeros474:
+zeros552:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6997,16 +8095,16 @@ zeros474:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready475:
+ready553:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed477
+	JLE   summed555
 
-k476:
+k554:
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -7037,9 +8135,61 @@ k476:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k476
+	JNE          k554
 
-summed477:
+summed555:
+	CMPQ        104(AX), $0x00
+	JEQ         plain556
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+
+plain556:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7067,26 +8217,26 @@ summed477:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same473
+	JEQ     same551
 	ADDQ    $0x00000080, BX
 
-same473:
+same551:
 	SUBQ $0x00000020, SI
-	JMP  tile471
+	JMP  tile549
 
-next472:
+next550:
 	TESTQ     SI, SI
-	JLE       end470
+	JLE       end548
 	CMPQ      SI, $0x10
-	JEQ       one478
-	JLT       part479
+	JEQ       one557
+	JLT       part558
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros480
+	JEQ       zeros559
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7110,9 +8260,9 @@ next472:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready481
+	JMP       ready560
 
-zeros480:
+zeros559:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7130,15 +8280,15 @@ zeros480:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready481:
+ready560:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed483
+	JLE   summed562
 
-k482:
+k561:
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -7169,9 +8319,61 @@ k482:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k482
+	JNE          k561
 
-summed483:
+summed562:
+	CMPQ        104(AX), $0x00
+	JEQ         plain563
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z   Z12, K2, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z   Z13, K2, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K2
+	VMOVUPS.Z   Z14, K2, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z   Z15, K2, Z15
+	VMOVUPS     Z15, Z15
+
+plain563:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7195,11 +8397,11 @@ summed483:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end470
+	JMP     end548
 
-one478:
+one557:
 	TESTQ   BX, BX
-	JEQ     zeros484
+	JEQ     zeros564
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7215,9 +8417,9 @@ one478:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready485
+	JMP     ready565
 
-zeros484:
+zeros564:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7227,15 +8429,15 @@ zeros484:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready485:
+ready565:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed487
+	JLE   summed567
 
-k486:
+k566:
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -7249,9 +8451,37 @@ k486:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k486
+	JNE              k566
 
-summed487:
+summed567:
+	CMPQ        104(AX), $0x00
+	JEQ         plain568
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+
+plain568:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7267,15 +8497,15 @@ summed487:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end470
+	JMP     end548
 
-part479:
+part558:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros488
+	JEQ       zeros569
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7291,9 +8521,9 @@ part479:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready489
+	JMP       ready570
 
-zeros488:
+zeros569:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7303,15 +8533,15 @@ zeros488:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready489:
+ready570:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed491
+	JLE   summed572
 
-k490:
+k571:
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -7325,9 +8555,37 @@ k490:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k490
+	JNE              k571
 
-summed491:
+summed572:
+	CMPQ        104(AX), $0x00
+	JEQ         plain573
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+
+plain573:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7344,7 +8602,7 @@ summed491:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end470:
+end548:
 	VZEROUPPER
 	RET
 
@@ -7362,11 +8620,11 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile493:
+tile575:
 	CMPQ    SI, $0x00000020
-	JLT     next494
+	JLT     next576
 	TESTQ   BX, BX
-	JEQ     zeros496
+	JEQ     zeros578
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7394,9 +8652,9 @@ tile493:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready497
+	JMP     ready579
 
-zeros496:
+zeros578:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7416,16 +8674,16 @@ zeros496:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready497:
+ready579:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed499
+	JLE   summed581
 
-k498:
+k580:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -7459,9 +8717,67 @@ k498:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k498
+	JNE          k580
 
-summed499:
+summed581:
+	CMPQ        104(AX), $0x00
+	JEQ         plain582
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+
+plain582:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7492,26 +8808,26 @@ summed499:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same495
+	JEQ     same577
 	ADDQ    $0x00000080, BX
 
-same495:
+same577:
 	SUBQ $0x00000020, SI
-	JMP  tile493
+	JMP  tile575
 
-next494:
+next576:
 	TESTQ     SI, SI
-	JLE       end492
+	JLE       end574
 	CMPQ      SI, $0x10
-	JEQ       one500
-	JLT       part501
+	JEQ       one583
+	JLT       part584
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros502
+	JEQ       zeros585
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7538,9 +8854,9 @@ next494:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready503
+	JMP       ready586
 
-zeros502:
+zeros585:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7560,15 +8876,15 @@ zeros502:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready503:
+ready586:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed505
+	JLE   summed588
 
-k504:
+k587:
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -7602,9 +8918,67 @@ k504:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k504
+	JNE          k587
 
-summed505:
+summed588:
+	CMPQ        104(AX), $0x00
+	JEQ         plain589
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z   Z12, K2, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z   Z13, K2, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K2
+	VMOVUPS.Z   Z14, K2, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z   Z15, K2, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K2
+	VMOVUPS.Z   Z16, K2, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z   Z17, K2, Z17
+	VMOVUPS     Z17, Z17
+
+plain589:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7631,11 +9005,11 @@ summed505:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end492
+	JMP     end574
 
-one500:
+one583:
 	TESTQ   BX, BX
-	JEQ     zeros506
+	JEQ     zeros590
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7653,9 +9027,9 @@ one500:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready507
+	JMP     ready591
 
-zeros506:
+zeros590:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7666,15 +9040,15 @@ zeros506:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready507:
+ready591:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed509
+	JLE   summed593
 
-k508:
+k592:
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7689,9 +9063,40 @@ k508:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k508
+	JNE              k592
 
-summed509:
+summed593:
+	CMPQ        104(AX), $0x00
+	JEQ         plain594
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+
+plain594:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7709,15 +9114,15 @@ summed509:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end492
+	JMP     end574
 
-part501:
+part584:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros510
+	JEQ       zeros595
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7735,9 +9140,9 @@ part501:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready511
+	JMP       ready596
 
-zeros510:
+zeros595:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7748,15 +9153,15 @@ zeros510:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready511:
+ready596:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed513
+	JLE   summed598
 
-k512:
+k597:
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -7771,9 +9176,40 @@ k512:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k512
+	JNE              k597
 
-summed513:
+summed598:
+	CMPQ        104(AX), $0x00
+	JEQ         plain599
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+
+plain599:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7792,7 +9228,7 @@ summed513:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end492:
+end574:
 	VZEROUPPER
 	RET
 
@@ -7810,11 +9246,11 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile515:
+tile601:
 	CMPQ    SI, $0x00000020
-	JLT     next516
+	JLT     next602
 	TESTQ   BX, BX
-	JEQ     zeros518
+	JEQ     zeros604
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7845,9 +9281,9 @@ tile515:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready519
+	JMP     ready605
 
-zeros518:
+zeros604:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7869,16 +9305,16 @@ zeros518:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready519:
+ready605:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed521
+	JLE   summed607
 
-k520:
+k606:
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -7915,9 +9351,73 @@ k520:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k520
+	JNE          k606
 
-summed521:
+summed607:
+	CMPQ        104(AX), $0x00
+	JEQ         plain608
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K1
+	VMOVUPS.Z   Z18, K1, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z   Z19, K1, Z19
+	VMOVUPS     Z19, Z19
+
+plain608:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7951,26 +9451,26 @@ summed521:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same517
+	JEQ     same603
 	ADDQ    $0x00000080, BX
 
-same517:
+same603:
 	SUBQ $0x00000020, SI
-	JMP  tile515
+	JMP  tile601
 
-next516:
+next602:
 	TESTQ     SI, SI
-	JLE       end514
+	JLE       end600
 	CMPQ      SI, $0x10
-	JEQ       one522
-	JLT       part523
+	JEQ       one609
+	JLT       part610
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros524
+	JEQ       zeros611
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8000,9 +9500,9 @@ next516:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready525
+	JMP       ready612
 
-zeros524:
+zeros611:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8024,15 +9524,15 @@ zeros524:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready525:
+ready612:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed527
+	JLE   summed614
 
-k526:
+k613:
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -8069,9 +9569,73 @@ k526:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k526
+	JNE          k613
 
-summed527:
+summed614:
+	CMPQ        104(AX), $0x00
+	JEQ         plain615
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z   Z12, K2, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z   Z13, K2, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K2
+	VMOVUPS.Z   Z14, K2, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z   Z15, K2, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K2
+	VMOVUPS.Z   Z16, K2, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z   Z17, K2, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K2
+	VMOVUPS.Z   Z18, K2, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z   Z19, K2, Z19
+	VMOVUPS     Z19, Z19
+
+plain615:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8101,11 +9665,11 @@ summed527:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end514
+	JMP     end600
 
-one522:
+one609:
 	TESTQ   BX, BX
-	JEQ     zeros528
+	JEQ     zeros616
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8125,9 +9689,9 @@ one522:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready529
+	JMP     ready617
 
-zeros528:
+zeros616:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8139,15 +9703,15 @@ zeros528:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready529:
+ready617:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed531
+	JLE   summed619
 
-k530:
+k618:
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -8163,9 +9727,43 @@ k530:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k530
+	JNE              k618
 
-summed531:
+summed619:
+	CMPQ        104(AX), $0x00
+	JEQ         plain620
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+
+plain620:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8185,15 +9783,15 @@ summed531:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end514
+	JMP     end600
 
-part523:
+part610:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros532
+	JEQ       zeros621
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8213,9 +9811,9 @@ part523:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready533
+	JMP       ready622
 
-zeros532:
+zeros621:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8227,15 +9825,15 @@ zeros532:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready533:
+ready622:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed535
+	JLE   summed624
 
-k534:
+k623:
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -8251,9 +9849,43 @@ k534:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k534
+	JNE              k623
 
-summed535:
+summed624:
+	CMPQ        104(AX), $0x00
+	JEQ         plain625
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+
+plain625:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8274,7 +9906,7 @@ summed535:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end514:
+end600:
 	VZEROUPPER
 	RET
 
@@ -8292,11 +9924,11 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile537:
+tile627:
 	CMPQ    SI, $0x00000020
-	JLT     next538
+	JLT     next628
 	TESTQ   BX, BX
-	JEQ     zeros540
+	JEQ     zeros630
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8330,9 +9962,9 @@ tile537:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready541
+	JMP     ready631
 
-zeros540:
+zeros630:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8356,16 +9988,16 @@ zeros540:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready541:
+ready631:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed543
+	JLE   summed633
 
-k542:
+k632:
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -8405,9 +10037,79 @@ k542:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k542
+	JNE          k632
 
-summed543:
+summed633:
+	CMPQ        104(AX), $0x00
+	JEQ         plain634
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K1
+	VMOVUPS.Z   Z18, K1, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z   Z19, K1, Z19
+	VMOVUPS     Z19, Z19
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z20, K1
+	VMOVUPS.Z   Z20, K1, Z20
+	VMOVUPS     Z20, Z20
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z   Z21, K1, Z21
+	VMOVUPS     Z21, Z21
+
+plain634:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8444,26 +10146,26 @@ summed543:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same539
+	JEQ     same629
 	ADDQ    $0x00000080, BX
 
-same539:
+same629:
 	SUBQ $0x00000020, SI
-	JMP  tile537
+	JMP  tile627
 
-next538:
+next628:
 	TESTQ     SI, SI
-	JLE       end536
+	JLE       end626
 	CMPQ      SI, $0x10
-	JEQ       one544
-	JLT       part545
+	JEQ       one635
+	JLT       part636
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros546
+	JEQ       zeros637
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8496,9 +10198,9 @@ next538:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready547
+	JMP       ready638
 
-zeros546:
+zeros637:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8522,15 +10224,15 @@ zeros546:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready547:
+ready638:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed549
+	JLE   summed640
 
-k548:
+k639:
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -8570,9 +10272,79 @@ k548:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k548
+	JNE          k639
 
-summed549:
+summed640:
+	CMPQ        104(AX), $0x00
+	JEQ         plain641
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z   Z12, K2, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z   Z13, K2, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K2
+	VMOVUPS.Z   Z14, K2, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z   Z15, K2, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K2
+	VMOVUPS.Z   Z16, K2, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z   Z17, K2, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K2
+	VMOVUPS.Z   Z18, K2, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z   Z19, K2, Z19
+	VMOVUPS     Z19, Z19
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z20, K2
+	VMOVUPS.Z   Z20, K2, Z20
+	VMOVUPS     Z20, Z20
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z   Z21, K2, Z21
+	VMOVUPS     Z21, Z21
+
+plain641:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8605,11 +10377,11 @@ summed549:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end536
+	JMP     end626
 
-one544:
+one635:
 	TESTQ   BX, BX
-	JEQ     zeros550
+	JEQ     zeros642
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8631,9 +10403,9 @@ one544:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready551
+	JMP     ready643
 
-zeros550:
+zeros642:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8646,15 +10418,15 @@ zeros550:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready551:
+ready643:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed553
+	JLE   summed645
 
-k552:
+k644:
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8671,9 +10443,46 @@ k552:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k552
+	JNE              k644
 
-summed553:
+summed645:
+	CMPQ        104(AX), $0x00
+	JEQ         plain646
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+
+plain646:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8695,15 +10504,15 @@ summed553:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end536
+	JMP     end626
 
-part545:
+part636:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros554
+	JEQ       zeros647
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8725,9 +10534,9 @@ part545:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready555
+	JMP       ready648
 
-zeros554:
+zeros647:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8740,15 +10549,15 @@ zeros554:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready555:
+ready648:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed557
+	JLE   summed650
 
-k556:
+k649:
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -8765,9 +10574,46 @@ k556:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k556
+	JNE              k649
 
-summed557:
+summed650:
+	CMPQ        104(AX), $0x00
+	JEQ         plain651
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+
+plain651:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8790,7 +10636,7 @@ summed557:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end536:
+end626:
 	VZEROUPPER
 	RET
 
@@ -8808,11 +10654,11 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile559:
+tile653:
 	CMPQ    SI, $0x00000020
-	JLT     next560
+	JLT     next654
 	TESTQ   BX, BX
-	JEQ     zeros562
+	JEQ     zeros656
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8849,9 +10695,9 @@ tile559:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready563
+	JMP     ready657
 
-zeros562:
+zeros656:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8877,16 +10723,16 @@ zeros562:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready563:
+ready657:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed565
+	JLE   summed659
 
-k564:
+k658:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -8929,9 +10775,85 @@ k564:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k564
+	JNE          k658
 
-summed565:
+summed659:
+	CMPQ        104(AX), $0x00
+	JEQ         plain660
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z   Z12, K1, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z   Z13, K1, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K1
+	VMOVUPS.Z   Z14, K1, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z   Z15, K1, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K1
+	VMOVUPS.Z   Z16, K1, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z   Z17, K1, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K1
+	VMOVUPS.Z   Z18, K1, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z   Z19, K1, Z19
+	VMOVUPS     Z19, Z19
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z20, K1
+	VMOVUPS.Z   Z20, K1, Z20
+	VMOVUPS     Z20, Z20
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z   Z21, K1, Z21
+	VMOVUPS     Z21, Z21
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z22, K1
+	VMOVUPS.Z   Z22, K1, Z22
+	VMOVUPS     Z22, Z22
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z   Z23, K1, Z23
+	VMOVUPS     Z23, Z23
+
+plain660:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8971,26 +10893,26 @@ summed565:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same561
+	JEQ     same655
 	ADDQ    $0x00000080, BX
 
-same561:
+same655:
 	SUBQ $0x00000020, SI
-	JMP  tile559
+	JMP  tile653
 
-next560:
+next654:
 	TESTQ     SI, SI
-	JLE       end558
+	JLE       end652
 	CMPQ      SI, $0x10
-	JEQ       one566
-	JLT       part567
+	JEQ       one661
+	JLT       part662
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros568
+	JEQ       zeros663
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -9026,9 +10948,9 @@ next560:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready569
+	JMP       ready664
 
-zeros568:
+zeros663:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9054,15 +10976,15 @@ zeros568:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready569:
+ready664:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed571
+	JLE   summed666
 
-k570:
+k665:
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -9105,9 +11027,85 @@ k570:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k570
+	JNE          k665
 
-summed571:
+summed666:
+	CMPQ        104(AX), $0x00
+	JEQ         plain667
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z   Z12, K2, Z12
+	VMOVUPS     Z12, Z12
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z   Z13, K2, Z13
+	VMOVUPS     Z13, Z13
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z14, K2
+	VMOVUPS.Z   Z14, K2, Z14
+	VMOVUPS     Z14, Z14
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z   Z15, K2, Z15
+	VMOVUPS     Z15, Z15
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z16, K2
+	VMOVUPS.Z   Z16, K2, Z16
+	VMOVUPS     Z16, Z16
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z   Z17, K2, Z17
+	VMOVUPS     Z17, Z17
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z18, K2
+	VMOVUPS.Z   Z18, K2, Z18
+	VMOVUPS     Z18, Z18
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z   Z19, K2, Z19
+	VMOVUPS     Z19, Z19
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z20, K2
+	VMOVUPS.Z   Z20, K2, Z20
+	VMOVUPS     Z20, Z20
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z   Z21, K2, Z21
+	VMOVUPS     Z21, Z21
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z22, K2
+	VMOVUPS.Z   Z22, K2, Z22
+	VMOVUPS     Z22, Z22
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z   Z23, K2, Z23
+	VMOVUPS     Z23, Z23
+
+plain667:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9143,11 +11141,11 @@ summed571:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end558
+	JMP     end652
 
-one566:
+one661:
 	TESTQ   BX, BX
-	JEQ     zeros572
+	JEQ     zeros668
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -9171,9 +11169,9 @@ one566:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready573
+	JMP     ready669
 
-zeros572:
+zeros668:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9187,15 +11185,15 @@ zeros572:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready573:
+ready669:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed575
+	JLE   summed671
 
-k574:
+k670:
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -9213,9 +11211,49 @@ k574:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k574
+	JNE              k670
 
-summed575:
+summed671:
+	CMPQ        104(AX), $0x00
+	JEQ         plain672
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
+	VMOVUPS.Z   Z0, K1, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K1
+	VMOVUPS.Z   Z1, K1, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z   Z2, K1, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z   Z3, K1, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z   Z4, K1, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z   Z5, K1, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z   Z6, K1, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z   Z7, K1, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z   Z8, K1, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z   Z9, K1, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z   Z10, K1, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z   Z11, K1, Z11
+	VMOVUPS     Z11, Z11
+
+plain672:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9239,15 +11277,15 @@ summed575:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end558
+	JMP     end652
 
-part567:
+part662:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros576
+	JEQ       zeros673
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -9271,9 +11309,9 @@ part567:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready577
+	JMP       ready674
 
-zeros576:
+zeros673:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9287,15 +11325,15 @@ zeros576:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready577:
+ready674:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed579
+	JLE   summed676
 
-k578:
+k675:
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -9313,9 +11351,49 @@ k578:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k578
+	JNE              k675
 
-summed579:
+summed676:
+	CMPQ        104(AX), $0x00
+	JEQ         plain677
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
+	VMOVUPS.Z   Z0, K2, Z0
+	VMOVUPS     Z0, Z0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z1, K2
+	VMOVUPS.Z   Z1, K2, Z1
+	VMOVUPS     Z1, Z1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z   Z2, K2, Z2
+	VMOVUPS     Z2, Z2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z   Z3, K2, Z3
+	VMOVUPS     Z3, Z3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z   Z4, K2, Z4
+	VMOVUPS     Z4, Z4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z   Z5, K2, Z5
+	VMOVUPS     Z5, Z5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z   Z6, K2, Z6
+	VMOVUPS     Z6, Z6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z   Z7, K2, Z7
+	VMOVUPS     Z7, Z7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z   Z8, K2, Z8
+	VMOVUPS     Z8, Z8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z   Z9, K2, Z9
+	VMOVUPS     Z9, Z9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z   Z10, K2, Z10
+	VMOVUPS     Z10, Z10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z   Z11, K2, Z11
+	VMOVUPS     Z11, Z11
+
+plain677:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9340,6 +11418,6 @@ summed579:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end558:
+end652:
 	VZEROUPPER
 	RET

@@ -25,7 +25,7 @@ func goSet() *Set {
 	} {
 		s.Run[vv], s.Run[vv+1], s.Run[vv+2] = eachPair(f, 1, 1), eachPair(f, 1, 0), eachPair(f, 0, 1)
 	}
-	s.Run[ScaledAdd], s.Run[ScaledSub] = scaled(1), scaled(-1)
+	s.Run[ScaledAdd], s.Run[ScaledSub], s.Run[MulGreater] = scaled(1), scaled(-1), mulGreater
 	s.Run[SumRows], s.Run[Gemv] = sumRows, gemv
 	s.Run[SumCols] = columns(0, func(x, y float32) float32 { return x + y })
 	s.Run[MaxCols] = columns(float32(math.Inf(-1)), maximum)
@@ -107,6 +107,16 @@ func scaled(sign float32) func(*Args) {
 		for i, x := range numbers(a.A, a.N) {
 			dst[i] = fma(c, x, y[i])
 		}
+	}
+}
+
+func mulGreater(a *Args) {
+	if a.N <= 0 {
+		return
+	}
+	dst, y, c := numbers(a.Dst, a.N), numbers(a.B, a.N), numbers(a.C, 1)[0]
+	for i, x := range numbers(a.A, a.N) {
+		dst[i] = x * greater(y[i], c)
 	}
 }
 
@@ -239,6 +249,11 @@ func gemm(a *Args) {
 			x := numbers(unsafe.Add(a.A, m*a.SA+k*a.TA), 1)[0]
 			for n, y := range row(a.B, k, a.SB, a.N) {
 				dst[n] = fma(x, y, dst[n])
+			}
+		}
+		if a.Relu == 1 {
+			for n, x := range dst {
+				dst[n] = relu(x)
 			}
 		}
 	}

@@ -116,6 +116,9 @@ func FuzzCalls(f *testing.F) {
 		if bits>>33&1 == 1 || needsC(k) {
 			a.C = mem[3].start(0)
 		}
+		if k == Gemm {
+			a.Relu = int(bits >> 35 & 1)
+		}
 		at := guarded.end
 		if bits>>34&1 == 1 {
 			at = guarded.start

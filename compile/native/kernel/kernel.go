@@ -13,7 +13,7 @@
 //     Greater and GreaterOrEqual.
 //
 // A kernel does not check its arguments. Extent returns the memory that a call reads and writes, so that a plan can
-// check its calls once, when it is made. The kernels up to ScaledSub, Softmax and LogSoftmax may store their result
+// check its calls once, when it is made. The kernels up to MulGreater, Softmax and LogSoftmax may store their result
 // over an operand of the same extent and strides, and Gemm over its initial value. Results must not overlap operands
 // in other ways.
 package kernel
@@ -66,6 +66,8 @@ const (
 
 	ScaledAdd // dst[i] = c[0] a[i] + b[i], with one rounding, for i < N
 	ScaledSub // dst[i] = b[i] - c[0] a[i], with one rounding, for i < N
+	// dst[i] = a[i] times 1 if b[i] > c[0], else times 0, for i < N: the gradient of a ReLU
+	MulGreater
 
 	SumRows // dst[m] = sum over n of a[m,n], for M rows of N numbers with the stride SA
 	SumCols // dst[n] = sum over m of a[m,n]
@@ -93,7 +95,8 @@ const (
 	Dropout
 
 	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n]: the element (m, k) of a is m SA + k TA bytes from the first, rows
-	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all.
+	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all. If Relu is 1, dst
+	// has the ReLU of it.
 	Gemm
 
 	NumKernels
@@ -128,6 +131,8 @@ var kernels = [NumKernels]layout{
 
 	ScaledAdd: {"ScaledAdd", line, line, line, single, ByColumns},
 	ScaledSub: {"ScaledSub", line, line, line, single, ByColumns},
+
+	MulGreater: {"MulGreater", line, line, line, single, ByColumns},
 
 	SumRows: {"SumRows", column, matrix, absent, absent, ByRows},
 	SumCols: {"SumCols", line, matrix, absent, absent, ByColumns},

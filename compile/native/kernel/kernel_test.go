@@ -47,6 +47,7 @@ func calls(k Kernel) (list []Args) {
 			if m%4 == 0 { // one row of initial values
 				a.SC = 0
 			}
+			a.Relu = (m + n + inner) / 2 % 2
 		}
 		if k.layout().b == perRow && n%2 == 1 {
 			a.SB = elem
@@ -215,7 +216,7 @@ func inPlace(k Kernel, a *Args, operand int) bool {
 	if k == Gemm {
 		return operand == 3 && a.C != nil && a.SC == a.SD
 	}
-	one := k <= ScaledSub || k == Softmax || k == LogSoftmax
+	one := k <= MulGreater || k == Softmax || k == LogSoftmax
 	switch operand {
 	case 1:
 		return one && l.a == l.dst && (l.a == line || a.SA == a.SD)
@@ -270,7 +271,7 @@ func TestLargeProducts(t *testing.T) {
 	for _, d := range [][3]int{{25, 600, 150}, {14, 300, 1100}, {13, 70000, 1}, {30, 129, 513}} {
 		m, k, n := d[0], d[1], d[2]
 		a := Args{M: m, N: n, K: k, SD: elem * n, SA: elem * k, TA: elem, SB: elem * n}
-		a.C = unsafe.Pointer(&m)
+		a.C, a.Relu = unsafe.Pointer(&m), n%2
 		numbers := make([]float32, 4*max(m*k, k*n, m*n)+1<<20)
 		for i := range numbers {
 			numbers[i] = float32(r.NormFloat64())

@@ -120,6 +120,9 @@ func scaledAdd128(args *Args)
 func scaledSub128(args *Args)
 
 //go:noescape
+func mulGreater128(args *Args)
+
+//go:noescape
 func sumRows128(args *Args)
 
 //go:noescape
@@ -233,6 +236,7 @@ func neonSet() *Set {
 		GreaterOrEqualSV: greaterOrEqualSV128,
 		ScaledAdd:        scaledAdd128,
 		ScaledSub:        scaledSub128,
+		MulGreater:       mulGreater128,
 		SumRows:          sumRows128,
 		SumCols:          sumCols128,
 		MaxCols:          maxCols128,

@@ -1871,18 +1871,18 @@ TEXT ·addVV128(SB), NOSPLIT|NOFRAME, $0-8
 row42:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest45
-block44:
+	BGE rest46
+block45:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block44
-rest45:
+	BLT block45
+rest46:
 	TST R6, R6
-	BEQ done43
+	BEQ done44
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_27
 	TBZ $1, R6, fewer_27
@@ -1931,7 +1931,7 @@ fewer_29:
 four_29:
 	WORD $0x3d800200 // str q0, [x16]
 end_29:
-done43:
+done44:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -1948,10 +1948,10 @@ TEXT ·addVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end46
+	BLE end47
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end46
+	BLE end47
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -1961,21 +1961,21 @@ TEXT ·addVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row47:
+row48:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest50
-block49:
+	BGE rest52
+block51:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block49
-rest50:
+	BLT block51
+rest52:
 	TST R6, R6
-	BEQ done48
+	BEQ done50
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_30
 	TBZ $1, R6, fewer_30
@@ -2008,7 +2008,7 @@ fewer_31:
 four_31:
 	WORD $0x3d800200 // str q0, [x16]
 end_31:
-done48:
+done50:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2016,8 +2016,8 @@ done48:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row47
-end46:
+	BNE row48
+end47:
 	RET
 
 // func addSV128(args *byte)
@@ -2025,10 +2025,10 @@ TEXT ·addSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end51
+	BLE end53
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end51
+	BLE end53
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2038,21 +2038,21 @@ TEXT ·addSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row52:
+row54:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest55
-block54:
+	BGE rest58
+block57:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4e21d401 // fadd v1.4s, v0.4s, v1.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block54
-rest55:
+	BLT block57
+rest58:
 	TST R6, R6
-	BEQ done53
+	BEQ done56
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_32
 	TBZ $1, R6, fewer_32
@@ -2085,7 +2085,7 @@ fewer_33:
 four_33:
 	WORD $0x3d800200 // str q0, [x16]
 end_33:
-done53:
+done56:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2093,8 +2093,8 @@ done53:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row52
-end51:
+	BNE row54
+end53:
 	RET
 
 // func subVV128(args *byte)
@@ -2102,10 +2102,10 @@ TEXT ·subVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end56
+	BLE end59
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end56
+	BLE end59
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2115,21 +2115,21 @@ TEXT ·subVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row57:
+row60:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest60
-block59:
+	BGE rest64
+block63:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4ea1d400 // fsub v0.4s, v0.4s, v1.4s
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block59
-rest60:
+	BLT block63
+rest64:
 	TST R6, R6
-	BEQ done58
+	BEQ done62
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_34
 	TBZ $1, R6, fewer_34
@@ -2178,7 +2178,7 @@ fewer_36:
 four_36:
 	WORD $0x3d800200 // str q0, [x16]
 end_36:
-done58:
+done62:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2186,8 +2186,8 @@ done58:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row57
-end56:
+	BNE row60
+end59:
 	RET
 
 // func subVS128(args *byte)
@@ -2195,10 +2195,10 @@ TEXT ·subVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end61
+	BLE end65
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end61
+	BLE end65
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2208,21 +2208,21 @@ TEXT ·subVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row62:
+row66:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest65
-block64:
+	BGE rest70
+block69:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x4ea0d421 // fsub v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block64
-rest65:
+	BLT block69
+rest70:
 	TST R6, R6
-	BEQ done63
+	BEQ done68
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_37
 	TBZ $1, R6, fewer_37
@@ -2255,7 +2255,7 @@ fewer_38:
 four_38:
 	WORD $0x3d800200 // str q0, [x16]
 end_38:
-done63:
+done68:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2263,8 +2263,8 @@ done63:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row62
-end61:
+	BNE row66
+end65:
 	RET
 
 // func subSV128(args *byte)
@@ -2272,10 +2272,10 @@ TEXT ·subSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end66
+	BLE end71
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end66
+	BLE end71
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2285,21 +2285,21 @@ TEXT ·subSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row67:
+row72:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest70
-block69:
+	BGE rest76
+block75:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4ea1d401 // fsub v1.4s, v0.4s, v1.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block69
-rest70:
+	BLT block75
+rest76:
 	TST R6, R6
-	BEQ done68
+	BEQ done74
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_39
 	TBZ $1, R6, fewer_39
@@ -2332,7 +2332,7 @@ fewer_40:
 four_40:
 	WORD $0x3d800200 // str q0, [x16]
 end_40:
-done68:
+done74:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2340,8 +2340,8 @@ done68:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row67
-end66:
+	BNE row72
+end71:
 	RET
 
 // func mulVV128(args *byte)
@@ -2349,10 +2349,10 @@ TEXT ·mulVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end71
+	BLE end77
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end71
+	BLE end77
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2362,21 +2362,21 @@ TEXT ·mulVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row72:
+row78:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest75
-block74:
+	BGE rest82
+block81:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block74
-rest75:
+	BLT block81
+rest82:
 	TST R6, R6
-	BEQ done73
+	BEQ done80
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_41
 	TBZ $1, R6, fewer_41
@@ -2425,7 +2425,7 @@ fewer_43:
 four_43:
 	WORD $0x3d800200 // str q0, [x16]
 end_43:
-done73:
+done80:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2433,8 +2433,8 @@ done73:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row72
-end71:
+	BNE row78
+end77:
 	RET
 
 // func mulVS128(args *byte)
@@ -2442,10 +2442,10 @@ TEXT ·mulVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end76
+	BLE end83
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end76
+	BLE end83
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2455,21 +2455,21 @@ TEXT ·mulVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row77:
+row84:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest80
-block79:
+	BGE rest88
+block87:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block79
-rest80:
+	BLT block87
+rest88:
 	TST R6, R6
-	BEQ done78
+	BEQ done86
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_44
 	TBZ $1, R6, fewer_44
@@ -2502,7 +2502,7 @@ fewer_45:
 four_45:
 	WORD $0x3d800200 // str q0, [x16]
 end_45:
-done78:
+done86:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2510,8 +2510,8 @@ done78:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row77
-end76:
+	BNE row84
+end83:
 	RET
 
 // func mulSV128(args *byte)
@@ -2519,10 +2519,10 @@ TEXT ·mulSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end81
+	BLE end89
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end81
+	BLE end89
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2532,21 +2532,21 @@ TEXT ·mulSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row82:
+row90:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest85
-block84:
+	BGE rest94
+block93:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6e21dc01 // fmul v1.4s, v0.4s, v1.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block84
-rest85:
+	BLT block93
+rest94:
 	TST R6, R6
-	BEQ done83
+	BEQ done92
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_46
 	TBZ $1, R6, fewer_46
@@ -2579,7 +2579,7 @@ fewer_47:
 four_47:
 	WORD $0x3d800200 // str q0, [x16]
 end_47:
-done83:
+done92:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2587,8 +2587,8 @@ done83:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row82
-end81:
+	BNE row90
+end89:
 	RET
 
 // func divVV128(args *byte)
@@ -2596,10 +2596,10 @@ TEXT ·divVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end86
+	BLE end95
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end86
+	BLE end95
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2609,21 +2609,21 @@ TEXT ·divVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row87:
+row96:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest90
-block89:
+	BGE rest100
+block99:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6e21fc00 // fdiv v0.4s, v0.4s, v1.4s
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block89
-rest90:
+	BLT block99
+rest100:
 	TST R6, R6
-	BEQ done88
+	BEQ done98
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_48
 	TBZ $1, R6, fewer_48
@@ -2672,7 +2672,7 @@ fewer_50:
 four_50:
 	WORD $0x3d800200 // str q0, [x16]
 end_50:
-done88:
+done98:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2680,8 +2680,8 @@ done88:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row87
-end86:
+	BNE row96
+end95:
 	RET
 
 // func divVS128(args *byte)
@@ -2689,10 +2689,10 @@ TEXT ·divVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end91
+	BLE end101
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end91
+	BLE end101
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2702,21 +2702,21 @@ TEXT ·divVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row92:
+row102:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest95
-block94:
+	BGE rest106
+block105:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block94
-rest95:
+	BLT block105
+rest106:
 	TST R6, R6
-	BEQ done93
+	BEQ done104
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_51
 	TBZ $1, R6, fewer_51
@@ -2749,7 +2749,7 @@ fewer_52:
 four_52:
 	WORD $0x3d800200 // str q0, [x16]
 end_52:
-done93:
+done104:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2757,8 +2757,8 @@ done93:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row92
-end91:
+	BNE row102
+end101:
 	RET
 
 // func divSV128(args *byte)
@@ -2766,10 +2766,10 @@ TEXT ·divSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end96
+	BLE end107
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end96
+	BLE end107
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2779,21 +2779,21 @@ TEXT ·divSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row97:
+row108:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest100
-block99:
+	BGE rest112
+block111:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6e21fc01 // fdiv v1.4s, v0.4s, v1.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block99
-rest100:
+	BLT block111
+rest112:
 	TST R6, R6
-	BEQ done98
+	BEQ done110
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_53
 	TBZ $1, R6, fewer_53
@@ -2826,7 +2826,7 @@ fewer_54:
 four_54:
 	WORD $0x3d800200 // str q0, [x16]
 end_54:
-done98:
+done110:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2834,8 +2834,8 @@ done98:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row97
-end96:
+	BNE row108
+end107:
 	RET
 
 // func maxVV128(args *byte)
@@ -2843,10 +2843,10 @@ TEXT ·maxVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end101
+	BLE end113
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end101
+	BLE end113
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2856,21 +2856,21 @@ TEXT ·maxVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row102:
+row114:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest105
-block104:
+	BGE rest118
+block117:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block104
-rest105:
+	BLT block117
+rest118:
 	TST R6, R6
-	BEQ done103
+	BEQ done116
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_55
 	TBZ $1, R6, fewer_55
@@ -2919,7 +2919,7 @@ fewer_57:
 four_57:
 	WORD $0x3d800200 // str q0, [x16]
 end_57:
-done103:
+done116:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -2927,8 +2927,8 @@ done103:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row102
-end101:
+	BNE row114
+end113:
 	RET
 
 // func maxVS128(args *byte)
@@ -2936,10 +2936,10 @@ TEXT ·maxVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end106
+	BLE end119
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end106
+	BLE end119
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -2949,21 +2949,21 @@ TEXT ·maxVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row107:
+row120:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest110
-block109:
+	BGE rest124
+block123:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x4e20f421 // fmax v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block109
-rest110:
+	BLT block123
+rest124:
 	TST R6, R6
-	BEQ done108
+	BEQ done122
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_58
 	TBZ $1, R6, fewer_58
@@ -2996,7 +2996,7 @@ fewer_59:
 four_59:
 	WORD $0x3d800200 // str q0, [x16]
 end_59:
-done108:
+done122:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3004,8 +3004,8 @@ done108:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row107
-end106:
+	BNE row120
+end119:
 	RET
 
 // func maxSV128(args *byte)
@@ -3013,10 +3013,10 @@ TEXT ·maxSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end111
+	BLE end125
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end111
+	BLE end125
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3026,21 +3026,21 @@ TEXT ·maxSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row112:
+row126:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest115
-block114:
+	BGE rest130
+block129:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4e21f401 // fmax v1.4s, v0.4s, v1.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block114
-rest115:
+	BLT block129
+rest130:
 	TST R6, R6
-	BEQ done113
+	BEQ done128
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_60
 	TBZ $1, R6, fewer_60
@@ -3073,7 +3073,7 @@ fewer_61:
 four_61:
 	WORD $0x3d800200 // str q0, [x16]
 end_61:
-done113:
+done128:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3081,8 +3081,8 @@ done113:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row112
-end111:
+	BNE row126
+end125:
 	RET
 
 // func minVV128(args *byte)
@@ -3090,10 +3090,10 @@ TEXT ·minVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end116
+	BLE end131
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end116
+	BLE end131
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3103,21 +3103,21 @@ TEXT ·minVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row117:
+row132:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest120
-block119:
+	BGE rest136
+block135:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4ea1f400 // fmin v0.4s, v0.4s, v1.4s
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block119
-rest120:
+	BLT block135
+rest136:
 	TST R6, R6
-	BEQ done118
+	BEQ done134
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_62
 	TBZ $1, R6, fewer_62
@@ -3166,7 +3166,7 @@ fewer_64:
 four_64:
 	WORD $0x3d800200 // str q0, [x16]
 end_64:
-done118:
+done134:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3174,8 +3174,8 @@ done118:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row117
-end116:
+	BNE row132
+end131:
 	RET
 
 // func minVS128(args *byte)
@@ -3183,10 +3183,10 @@ TEXT ·minVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end121
+	BLE end137
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end121
+	BLE end137
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3196,21 +3196,21 @@ TEXT ·minVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row122:
+row138:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest125
-block124:
+	BGE rest142
+block141:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x4ea0f421 // fmin v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block124
-rest125:
+	BLT block141
+rest142:
 	TST R6, R6
-	BEQ done123
+	BEQ done140
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_65
 	TBZ $1, R6, fewer_65
@@ -3243,7 +3243,7 @@ fewer_66:
 four_66:
 	WORD $0x3d800200 // str q0, [x16]
 end_66:
-done123:
+done140:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3251,8 +3251,8 @@ done123:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row122
-end121:
+	BNE row138
+end137:
 	RET
 
 // func minSV128(args *byte)
@@ -3260,10 +3260,10 @@ TEXT ·minSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end126
+	BLE end143
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end126
+	BLE end143
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3273,21 +3273,21 @@ TEXT ·minSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row127:
+row144:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest130
-block129:
+	BGE rest148
+block147:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x4ea1f401 // fmin v1.4s, v0.4s, v1.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block129
-rest130:
+	BLT block147
+rest148:
 	TST R6, R6
-	BEQ done128
+	BEQ done146
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_67
 	TBZ $1, R6, fewer_67
@@ -3320,7 +3320,7 @@ fewer_68:
 four_68:
 	WORD $0x3d800200 // str q0, [x16]
 end_68:
-done128:
+done146:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3328,8 +3328,8 @@ done128:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row127
-end126:
+	BNE row144
+end143:
 	RET
 
 // func greaterVV128(args *byte)
@@ -3338,10 +3338,10 @@ TEXT ·greaterVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end131
+	BLE end149
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end131
+	BLE end149
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3351,11 +3351,11 @@ TEXT ·greaterVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row132:
+row150:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest135
-block134:
+	BGE rest154
+block153:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6ea1e400 // fcmgt v0.4s, v0.4s, v1.4s
@@ -3364,10 +3364,10 @@ block134:
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block134
-rest135:
+	BLT block153
+rest154:
 	TST R6, R6
-	BEQ done133
+	BEQ done152
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_69
 	TBZ $1, R6, fewer_69
@@ -3418,7 +3418,7 @@ fewer_71:
 four_71:
 	WORD $0x3d800200 // str q0, [x16]
 end_71:
-done133:
+done152:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3426,8 +3426,8 @@ done133:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row132
-end131:
+	BNE row150
+end149:
 	RET
 
 // func greaterVS128(args *byte)
@@ -3436,10 +3436,10 @@ TEXT ·greaterVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end136
+	BLE end155
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end136
+	BLE end155
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3449,12 +3449,12 @@ TEXT ·greaterVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row137:
+row156:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest140
-block139:
+	BGE rest160
+block159:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x6ea0e421 // fcmgt v1.4s, v1.4s, v0.4s
 	WORD $0x3dc03662 // ldr q2, [x19, #208]
@@ -3462,10 +3462,10 @@ block139:
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block139
-rest140:
+	BLT block159
+rest160:
 	TST R6, R6
-	BEQ done138
+	BEQ done158
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_72
 	TBZ $1, R6, fewer_72
@@ -3500,7 +3500,7 @@ fewer_73:
 four_73:
 	WORD $0x3d800200 // str q0, [x16]
 end_73:
-done138:
+done158:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3508,8 +3508,8 @@ done138:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row137
-end136:
+	BNE row156
+end155:
 	RET
 
 // func greaterSV128(args *byte)
@@ -3518,10 +3518,10 @@ TEXT ·greaterSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end141
+	BLE end161
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end141
+	BLE end161
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3531,12 +3531,12 @@ TEXT ·greaterSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row142:
+row162:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest145
-block144:
+	BGE rest166
+block165:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6ea1e401 // fcmgt v1.4s, v0.4s, v1.4s
 	WORD $0x3dc03662 // ldr q2, [x19, #208]
@@ -3544,10 +3544,10 @@ block144:
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block144
-rest145:
+	BLT block165
+rest166:
 	TST R6, R6
-	BEQ done143
+	BEQ done164
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_74
 	TBZ $1, R6, fewer_74
@@ -3582,7 +3582,7 @@ fewer_75:
 four_75:
 	WORD $0x3d800200 // str q0, [x16]
 end_75:
-done143:
+done164:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3590,8 +3590,8 @@ done143:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row142
-end141:
+	BNE row162
+end161:
 	RET
 
 // func greaterOrEqualVV128(args *byte)
@@ -3600,10 +3600,10 @@ TEXT ·greaterOrEqualVV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end146
+	BLE end167
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end146
+	BLE end167
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3613,11 +3613,11 @@ TEXT ·greaterOrEqualVV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row147:
+row168:
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest150
-block149:
+	BGE rest172
+block171:
 	WORD $0x3ce96840 // ldr q0, [x2, x9]
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6e21e400 // fcmge v0.4s, v0.4s, v1.4s
@@ -3626,10 +3626,10 @@ block149:
 	WORD $0x3ca96820 // str q0, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block149
-rest150:
+	BLT block171
+rest172:
 	TST R6, R6
-	BEQ done148
+	BEQ done170
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_76
 	TBZ $1, R6, fewer_76
@@ -3680,7 +3680,7 @@ fewer_78:
 four_78:
 	WORD $0x3d800200 // str q0, [x16]
 end_78:
-done148:
+done170:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3688,8 +3688,8 @@ done148:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row147
-end146:
+	BNE row168
+end167:
 	RET
 
 // func greaterOrEqualVS128(args *byte)
@@ -3698,10 +3698,10 @@ TEXT ·greaterOrEqualVS128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end151
+	BLE end173
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end151
+	BLE end173
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3711,12 +3711,12 @@ TEXT ·greaterOrEqualVS128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row152:
+row174:
 	WORD $0x4d40c860 // ld1r {v0.4s}, [x3]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest155
-block154:
+	BGE rest178
+block177:
 	WORD $0x3ce96841 // ldr q1, [x2, x9]
 	WORD $0x6e20e421 // fcmge v1.4s, v1.4s, v0.4s
 	WORD $0x3dc03662 // ldr q2, [x19, #208]
@@ -3724,10 +3724,10 @@ block154:
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block154
-rest155:
+	BLT block177
+rest178:
 	TST R6, R6
-	BEQ done153
+	BEQ done176
 	ADD R9<<0, R2, R16
 	TBNZ $2, R6, four_79
 	TBZ $1, R6, fewer_79
@@ -3762,7 +3762,7 @@ fewer_80:
 four_80:
 	WORD $0x3d800200 // str q0, [x16]
 end_80:
-done153:
+done176:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3770,8 +3770,8 @@ done153:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row152
-end151:
+	BNE row174
+end173:
 	RET
 
 // func greaterOrEqualSV128(args *byte)
@@ -3780,10 +3780,10 @@ TEXT ·greaterOrEqualSV128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end156
+	BLE end179
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end156
+	BLE end179
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3793,12 +3793,12 @@ TEXT ·greaterOrEqualSV128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R7
 	AND $0x03, R6
 	MOVD 32(R0), R8
-row157:
+row180:
 	WORD $0x4d40c840 // ld1r {v0.4s}, [x2]
 	MOVD ZR, R9
 	CMP R7, R9
-	BGE rest160
-block159:
+	BGE rest184
+block183:
 	WORD $0x3ce96861 // ldr q1, [x3, x9]
 	WORD $0x6e21e401 // fcmge v1.4s, v0.4s, v1.4s
 	WORD $0x3dc03662 // ldr q2, [x19, #208]
@@ -3806,10 +3806,10 @@ block159:
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	ADD $0x00000010, R9
 	CMP R7, R9
-	BLT block159
-rest160:
+	BLT block183
+rest184:
 	TST R6, R6
-	BEQ done158
+	BEQ done182
 	ADD R9<<0, R3, R16
 	TBNZ $2, R6, four_81
 	TBZ $1, R6, fewer_81
@@ -3844,7 +3844,7 @@ fewer_82:
 four_82:
 	WORD $0x3d800200 // str q0, [x16]
 end_82:
-done158:
+done182:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
@@ -3852,8 +3852,8 @@ done158:
 	MOVD 72(R0), R17
 	ADD R17, R3
 	SUBS $1, R8
-	BNE row157
-end156:
+	BNE row180
+end179:
 	RET
 
 // func scaledAdd128(args *byte)
@@ -3861,7 +3861,7 @@ TEXT ·scaledAdd128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end161
+	BLE end185
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3874,8 +3874,8 @@ TEXT ·scaledAdd128(SB), NOSPLIT|NOFRAME, $0-8
 	AND $0x03, R0
 	MOVD ZR, R7
 	CMP R6, R7
-	BGE rest164
-block163:
+	BGE rest188
+block187:
 	WORD $0x3ce76841 // ldr q1, [x2, x7]
 	WORD $0x3ce76862 // ldr q2, [x3, x7]
 	WORD $0x4ea21c5f // mov v31.16b, v2.16b
@@ -3884,10 +3884,10 @@ block163:
 	WORD $0x3ca76821 // str q1, [x1, x7]
 	ADD $0x00000010, R7
 	CMP R6, R7
-	BLT block163
-rest164:
+	BLT block187
+rest188:
 	TST R0, R0
-	BEQ done162
+	BEQ done186
 	ADD R7<<0, R2, R16
 	TBNZ $2, R0, four_83
 	TBZ $1, R0, fewer_83
@@ -3938,8 +3938,8 @@ fewer_85:
 four_85:
 	WORD $0x3d800201 // str q1, [x16]
 end_85:
-done162:
-end161:
+done186:
+end185:
 	RET
 
 // func scaledSub128(args *byte)
@@ -3947,7 +3947,7 @@ TEXT ·scaledSub128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end165
+	BLE end189
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 16(R0), R3
@@ -3960,8 +3960,8 @@ TEXT ·scaledSub128(SB), NOSPLIT|NOFRAME, $0-8
 	AND $0x03, R0
 	MOVD ZR, R7
 	CMP R6, R7
-	BGE rest168
-block167:
+	BGE rest192
+block191:
 	WORD $0x3ce76841 // ldr q1, [x2, x7]
 	WORD $0x3ce76862 // ldr q2, [x3, x7]
 	WORD $0x4ea21c5f // mov v31.16b, v2.16b
@@ -3970,10 +3970,10 @@ block167:
 	WORD $0x3ca76821 // str q1, [x1, x7]
 	ADD $0x00000010, R7
 	CMP R6, R7
-	BLT block167
-rest168:
+	BLT block191
+rest192:
 	TST R0, R0
-	BEQ done166
+	BEQ done190
 	ADD R7<<0, R2, R16
 	TBNZ $2, R0, four_86
 	TBZ $1, R0, fewer_86
@@ -4024,8 +4024,97 @@ fewer_88:
 four_88:
 	WORD $0x3d800201 // str q1, [x16]
 end_88:
-done166:
-end165:
+done190:
+end189:
+	RET
+
+// func mulGreater128(args *byte)
+TEXT ·mulGreater128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
+	MOVD args+0(FP), R0
+	MOVD 40(R0), R17
+	CMP $0x00, R17
+	BLE end193
+	MOVD 0(R0), R1
+	MOVD 8(R0), R2
+	MOVD 16(R0), R3
+	MOVD 24(R0), R6
+	WORD $0x4d40c8c0 // ld1r {v0.4s}, [x6]
+	MOVD 40(R0), R0
+	MOVD R0, R6
+	AND $-4, R6
+	LSL $0x02, R6
+	AND $0x03, R0
+	MOVD ZR, R7
+	CMP R6, R7
+	BGE rest196
+block195:
+	WORD $0x3ce76841 // ldr q1, [x2, x7]
+	WORD $0x3ce76862 // ldr q2, [x3, x7]
+	WORD $0x6ea0e442 // fcmgt v2.4s, v2.4s, v0.4s
+	WORD $0x3dc03663 // ldr q3, [x19, #208]
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	WORD $0x3ca76821 // str q1, [x1, x7]
+	ADD $0x00000010, R7
+	CMP R6, R7
+	BLT block195
+rest196:
+	TST R0, R0
+	BEQ done194
+	ADD R7<<0, R2, R16
+	TBNZ $2, R0, four_89
+	TBZ $1, R0, fewer_89
+	WORD $0xfd400201 // ldr d1, [x16]
+	TBZ $0, R0, end_89
+	ADD $8, R16, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_89
+fewer_89:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R0, end_89
+	WORD $0xbd400201 // ldr s1, [x16]
+	JMP end_89
+four_89:
+	WORD $0x3dc00201 // ldr q1, [x16]
+end_89:
+	ADD R7<<0, R3, R16
+	TBNZ $2, R0, four_90
+	TBZ $1, R0, fewer_90
+	WORD $0xfd400202 // ldr d2, [x16]
+	TBZ $0, R0, end_90
+	ADD $8, R16, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_90
+fewer_90:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R0, end_90
+	WORD $0xbd400202 // ldr s2, [x16]
+	JMP end_90
+four_90:
+	WORD $0x3dc00202 // ldr q2, [x16]
+end_90:
+	WORD $0x6ea0e440 // fcmgt v0.4s, v2.4s, v0.4s
+	WORD $0x3dc03662 // ldr q2, [x19, #208]
+	WORD $0x4e221c00 // and v0.16b, v0.16b, v2.16b
+	WORD $0x6e20dc21 // fmul v1.4s, v1.4s, v0.4s
+	ADD R7<<0, R1, R16
+	TBNZ $2, R0, four_91
+	TBZ $1, R0, fewer_91
+	WORD $0xfd000201 // str d1, [x16]
+	TBZ $0, R0, end_91
+	ADD $8, R16, R17
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
+	JMP end_91
+fewer_91:
+	TBZ $0, R0, end_91
+	WORD $0xbd000201 // str s1, [x16]
+	JMP end_91
+four_91:
+	WORD $0x3d800201 // str q1, [x16]
+end_91:
+done194:
+end193:
 	RET
 
 // func sumRows128(args *byte)
@@ -4033,7 +4122,7 @@ TEXT ·sumRows128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end169
+	BLE end197
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -4044,15 +4133,15 @@ TEXT ·sumRows128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD R3, R7
 	AND $0x03, R7
 	MOVD 32(R0), R8
-row170:
+row198:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest173
-block172:
+	BGE rest202
+block201:
 	WORD $0x3ce96844 // ldr q4, [x2, x9]
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	ADD R9<<0, R2, R16
@@ -4066,91 +4155,26 @@ block172:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block172
-rest173:
+	BLT block201
+rest202:
 	CMP $0x04, R3
-	BLT last174
+	BLT last203
 	WORD $0x3ce96844 // ldr q4, [x2, x9]
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	CMP $0x08, R3
-	BLT last175
+	BLT last204
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00604 // ldr q4, [x16, #16]
 	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
 	CMP $0x0c, R3
-	BLT last176
+	BLT last205
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a04 // ldr q4, [x16, #32]
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	TST R7, R7
-	BEQ done171
+	BEQ done200
 	ADD R9<<0, R2, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_89
-	TBZ $1, R7, fewer_89
-	WORD $0xfd400204 // ldr d4, [x16]
-	TBZ $0, R7, end_89
-	ADD $8, R16, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_89
-fewer_89:
-	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R7, end_89
-	WORD $0xbd400204 // ldr s4, [x16]
-	JMP end_89
-four_89:
-	WORD $0x3dc00204 // ldr q4, [x16]
-end_89:
-	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	JMP done171
-last176:
-	TST R7, R7
-	BEQ done171
-	ADD R9<<0, R2, R16
-	ADD $32, R16
-	TBNZ $2, R7, four_90
-	TBZ $1, R7, fewer_90
-	WORD $0xfd400204 // ldr d4, [x16]
-	TBZ $0, R7, end_90
-	ADD $8, R16, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_90
-fewer_90:
-	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R7, end_90
-	WORD $0xbd400204 // ldr s4, [x16]
-	JMP end_90
-four_90:
-	WORD $0x3dc00204 // ldr q4, [x16]
-end_90:
-	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	JMP done171
-last175:
-	TST R7, R7
-	BEQ done171
-	ADD R9<<0, R2, R16
-	ADD $16, R16
-	TBNZ $2, R7, four_91
-	TBZ $1, R7, fewer_91
-	WORD $0xfd400204 // ldr d4, [x16]
-	TBZ $0, R7, end_91
-	ADD $8, R16, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_91
-fewer_91:
-	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R7, end_91
-	WORD $0xbd400204 // ldr s4, [x16]
-	JMP end_91
-four_91:
-	WORD $0x3dc00204 // ldr q4, [x16]
-end_91:
-	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	JMP done171
-last174:
-	TST R7, R7
-	BEQ done171
-	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_92
 	TBZ $1, R7, fewer_92
 	WORD $0xfd400204 // ldr d4, [x16]
@@ -4166,8 +4190,73 @@ fewer_92:
 four_92:
 	WORD $0x3dc00204 // ldr q4, [x16]
 end_92:
+	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
+	JMP done200
+last205:
+	TST R7, R7
+	BEQ done200
+	ADD R9<<0, R2, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_93
+	TBZ $1, R7, fewer_93
+	WORD $0xfd400204 // ldr d4, [x16]
+	TBZ $0, R7, end_93
+	ADD $8, R16, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_93
+fewer_93:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R7, end_93
+	WORD $0xbd400204 // ldr s4, [x16]
+	JMP end_93
+four_93:
+	WORD $0x3dc00204 // ldr q4, [x16]
+end_93:
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	JMP done200
+last204:
+	TST R7, R7
+	BEQ done200
+	ADD R9<<0, R2, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_94
+	TBZ $1, R7, fewer_94
+	WORD $0xfd400204 // ldr d4, [x16]
+	TBZ $0, R7, end_94
+	ADD $8, R16, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_94
+fewer_94:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R7, end_94
+	WORD $0xbd400204 // ldr s4, [x16]
+	JMP end_94
+four_94:
+	WORD $0x3dc00204 // ldr q4, [x16]
+end_94:
+	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
+	JMP done200
+last203:
+	TST R7, R7
+	BEQ done200
+	ADD R9<<0, R2, R16
+	TBNZ $2, R7, four_95
+	TBZ $1, R7, fewer_95
+	WORD $0xfd400204 // ldr d4, [x16]
+	TBZ $0, R7, end_95
+	ADD $8, R16, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_95
+fewer_95:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R7, end_95
+	WORD $0xbd400204 // ldr s4, [x16]
+	JMP end_95
+four_95:
+	WORD $0x3dc00204 // ldr q4, [x16]
+end_95:
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-done171:
+done200:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4180,8 +4269,8 @@ done171:
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE row170
-end169:
+	BNE row198
+end197:
 	RET
 
 // func sumCols128(args *byte)
@@ -4193,9 +4282,9 @@ TEXT ·sumCols128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 32(R0), R3
 	MOVD 64(R0), R6
 	MOVD 40(R0), R0
-columns177:
+columns206:
 	CMP $0x10, R0
-	BLT next178
+	BLT next207
 	WORD $0x3dc07660 // ldr q0, [x19, #464]
 	WORD $0x3dc07661 // ldr q1, [x19, #464]
 	WORD $0x3dc07662 // ldr q2, [x19, #464]
@@ -4203,8 +4292,8 @@ columns177:
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out180
-row179:
+	BLE out209
+row208:
 	WORD $0x3dc000e4 // ldr q4, [x7, #0]
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	WORD $0x3dc004e4 // ldr q4, [x7, #16]
@@ -4215,8 +4304,8 @@ row179:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row179
-out180:
+	BNE row208
+out209:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -4224,71 +4313,71 @@ out180:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	SUBS $0x10, R0
-	JMP columns177
-next178:
-columns181:
+	JMP columns206
+next207:
+columns210:
 	CMP $0x04, R0
-	BLT next182
+	BLT next211
 	WORD $0x3dc07660 // ldr q0, [x19, #464]
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out184
-row183:
+	BLE out213
+row212:
 	WORD $0x3dc000e1 // ldr q1, [x7, #0]
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row183
-out184:
+	BNE row212
+out213:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $0x00000010, R1
 	ADD $0x00000010, R2
 	SUBS $0x04, R0
-	JMP columns181
-next182:
+	JMP columns210
+next211:
 	TST R0, R0
-	BLE end185
+	BLE end214
 	WORD $0x3dc07660 // ldr q0, [x19, #464]
 	MOVD R3, R3
 	TST R3, R3
-	BLE out187
-row186:
-	TBNZ $2, R0, four_93
-	TBZ $1, R0, fewer_93
+	BLE out216
+row215:
+	TBNZ $2, R0, four_96
+	TBZ $1, R0, fewer_96
 	WORD $0xfd400041 // ldr d1, [x2]
-	TBZ $0, R0, end_93
+	TBZ $0, R0, end_96
 	ADD $8, R2, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_93
-fewer_93:
+	JMP end_96
+fewer_96:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R0, end_93
+	TBZ $0, R0, end_96
 	WORD $0xbd400041 // ldr s1, [x2]
-	JMP end_93
-four_93:
+	JMP end_96
+four_96:
 	WORD $0x3dc00041 // ldr q1, [x2]
-end_93:
+end_96:
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	ADD R6, R2
 	SUBS $1, R3
-	BNE row186
-out187:
-	TBNZ $2, R0, four_94
-	TBZ $1, R0, fewer_94
+	BNE row215
+out216:
+	TBNZ $2, R0, four_97
+	TBZ $1, R0, fewer_97
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R0, end_94
+	TBZ $0, R0, end_97
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_94
-fewer_94:
-	TBZ $0, R0, end_94
+	JMP end_97
+fewer_97:
+	TBZ $0, R0, end_97
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_94
-four_94:
+	JMP end_97
+four_97:
 	WORD $0x3d800020 // str q0, [x1]
-end_94:
-end185:
+end_97:
+end214:
 	RET
 
 // func maxCols128(args *byte)
@@ -4300,9 +4389,9 @@ TEXT ·maxCols128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 32(R0), R3
 	MOVD 64(R0), R6
 	MOVD 40(R0), R0
-columns188:
+columns217:
 	CMP $0x10, R0
-	BLT next189
+	BLT next218
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	WORD $0x3dc07a61 // ldr q1, [x19, #480]
 	WORD $0x3dc07a62 // ldr q2, [x19, #480]
@@ -4310,8 +4399,8 @@ columns188:
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out191
-row190:
+	BLE out220
+row219:
 	WORD $0x3dc000e4 // ldr q4, [x7, #0]
 	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
 	WORD $0x3dc004e4 // ldr q4, [x7, #16]
@@ -4322,8 +4411,8 @@ row190:
 	WORD $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row190
-out191:
+	BNE row219
+out220:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -4331,71 +4420,71 @@ out191:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	SUBS $0x10, R0
-	JMP columns188
-next189:
-columns192:
+	JMP columns217
+next218:
+columns221:
 	CMP $0x04, R0
-	BLT next193
+	BLT next222
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out195
-row194:
+	BLE out224
+row223:
 	WORD $0x3dc000e1 // ldr q1, [x7, #0]
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row194
-out195:
+	BNE row223
+out224:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $0x00000010, R1
 	ADD $0x00000010, R2
 	SUBS $0x04, R0
-	JMP columns192
-next193:
+	JMP columns221
+next222:
 	TST R0, R0
-	BLE end196
+	BLE end225
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	MOVD R3, R3
 	TST R3, R3
-	BLE out198
-row197:
-	TBNZ $2, R0, four_95
-	TBZ $1, R0, fewer_95
+	BLE out227
+row226:
+	TBNZ $2, R0, four_98
+	TBZ $1, R0, fewer_98
 	WORD $0xfd400041 // ldr d1, [x2]
-	TBZ $0, R0, end_95
+	TBZ $0, R0, end_98
 	ADD $8, R2, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_95
-fewer_95:
+	JMP end_98
+fewer_98:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R0, end_95
+	TBZ $0, R0, end_98
 	WORD $0xbd400041 // ldr s1, [x2]
-	JMP end_95
-four_95:
+	JMP end_98
+four_98:
 	WORD $0x3dc00041 // ldr q1, [x2]
-end_95:
+end_98:
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD R6, R2
 	SUBS $1, R3
-	BNE row197
-out198:
-	TBNZ $2, R0, four_96
-	TBZ $1, R0, fewer_96
+	BNE row226
+out227:
+	TBNZ $2, R0, four_99
+	TBZ $1, R0, fewer_99
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R0, end_96
+	TBZ $0, R0, end_99
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_96
-fewer_96:
-	TBZ $0, R0, end_96
+	JMP end_99
+fewer_99:
+	TBZ $0, R0, end_99
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_96
-four_96:
+	JMP end_99
+four_99:
 	WORD $0x3d800020 // str q0, [x1]
-end_96:
-end196:
+end_99:
+end225:
 	RET
 
 // func gemv128(args *byte)
@@ -4403,7 +4492,7 @@ TEXT ·gemv128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end199
+	BLE end228
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -4417,213 +4506,762 @@ TEXT ·gemv128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 24(R0), R9
 	WORD $0x4f000400 // movi v0.4s, #0
 	TST R9, R9
-	BEQ none200
+	BEQ none229
 	WORD $0xbd400120 // ldr s0, [x9, #0]
-none200:
+none229:
 	MOVD 32(R0), R9
-row201:
+row230:
+	CMP $0x04, R9
+	BLT next231
+	MOVD R2, R10
+	MOVD 64(R0), R17
+	ADD R17, R10
+	MOVD R10, R11
+	MOVD 64(R0), R17
+	ADD R17, R11
+	MOVD R11, R12
+	MOVD 64(R0), R17
+	ADD R17, R12
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	MOVD ZR, R13
+	CMP R6, R13
+	BGE rest234
+block233:
+	WORD $0x3ced6911 // ldr q17, [x8, x13]
+	WORD $0x3ced6852 // ldr q18, [x2, x13]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x3ced6952 // ldr q18, [x10, x13]
+	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
+	WORD $0x3ced6972 // ldr q18, [x11, x13]
+	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
+	WORD $0x3ced6992 // ldr q18, [x12, x13]
+	WORD $0x4e32ce2d // fmla v13.4s, v17.4s, v18.4s
+	ADD R13<<0, R8, R16
+	WORD $0x3dc00611 // ldr q17, [x16, #16]
+	ADD R13<<0, R2, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce26 // fmla v6.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce2a // fmla v10.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce2e // fmla v14.4s, v17.4s, v18.4s
+	ADD R13<<0, R8, R16
+	WORD $0x3dc00a11 // ldr q17, [x16, #32]
+	ADD R13<<0, R2, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce2b // fmla v11.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
+	ADD R13<<0, R8, R16
+	WORD $0x3dc00e11 // ldr q17, [x16, #48]
+	ADD R13<<0, R2, R16
+	WORD $0x3dc00e12 // ldr q18, [x16, #48]
+	WORD $0x4e32ce24 // fmla v4.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	WORD $0x3dc00e12 // ldr q18, [x16, #48]
+	WORD $0x4e32ce28 // fmla v8.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	WORD $0x3dc00e12 // ldr q18, [x16, #48]
+	WORD $0x4e32ce2c // fmla v12.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	WORD $0x3dc00e12 // ldr q18, [x16, #48]
+	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
+	ADD $0x00000040, R13
+	CMP R6, R13
+	BLT block233
+rest234:
+	CMP $0x04, R3
+	BLT last235
+	WORD $0x3ced6911 // ldr q17, [x8, x13]
+	WORD $0x3ced6852 // ldr q18, [x2, x13]
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	WORD $0x3ced6952 // ldr q18, [x10, x13]
+	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
+	WORD $0x3ced6972 // ldr q18, [x11, x13]
+	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
+	WORD $0x3ced6992 // ldr q18, [x12, x13]
+	WORD $0x4e32ce2d // fmla v13.4s, v17.4s, v18.4s
+	CMP $0x08, R3
+	BLT last236
+	ADD R13<<0, R8, R16
+	WORD $0x3dc00611 // ldr q17, [x16, #16]
+	ADD R13<<0, R2, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce26 // fmla v6.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce2a // fmla v10.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	WORD $0x3dc00612 // ldr q18, [x16, #16]
+	WORD $0x4e32ce2e // fmla v14.4s, v17.4s, v18.4s
+	CMP $0x0c, R3
+	BLT last237
+	ADD R13<<0, R8, R16
+	WORD $0x3dc00a11 // ldr q17, [x16, #32]
+	ADD R13<<0, R2, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce2b // fmla v11.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	WORD $0x3dc00a12 // ldr q18, [x16, #32]
+	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
+	TST R7, R7
+	BEQ done232
+	ADD R13<<0, R8, R16
+	ADD $48, R16
+	TBNZ $2, R7, four_100
+	TBZ $1, R7, fewer_100
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R7, end_100
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_100
+fewer_100:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R7, end_100
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_100
+four_100:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_100:
+	ADD R13<<0, R2, R16
+	ADD $48, R16
+	TBNZ $2, R7, four_101
+	TBZ $1, R7, fewer_101
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_101
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_101
+fewer_101:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_101
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_101
+four_101:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_101:
+	WORD $0x4e32ce24 // fmla v4.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	ADD $48, R16
+	TBNZ $2, R7, four_102
+	TBZ $1, R7, fewer_102
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_102
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_102
+fewer_102:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_102
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_102
+four_102:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_102:
+	WORD $0x4e32ce28 // fmla v8.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	ADD $48, R16
+	TBNZ $2, R7, four_103
+	TBZ $1, R7, fewer_103
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_103
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_103
+fewer_103:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_103
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_103
+four_103:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_103:
+	WORD $0x4e32ce2c // fmla v12.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	ADD $48, R16
+	TBNZ $2, R7, four_104
+	TBZ $1, R7, fewer_104
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_104
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_104
+fewer_104:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_104
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_104
+four_104:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_104:
+	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
+	JMP done232
+last237:
+	TST R7, R7
+	BEQ done232
+	ADD R13<<0, R8, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_105
+	TBZ $1, R7, fewer_105
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R7, end_105
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_105
+fewer_105:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R7, end_105
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_105
+four_105:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_105:
+	ADD R13<<0, R2, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_106
+	TBZ $1, R7, fewer_106
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_106
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_106
+fewer_106:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_106
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_106
+four_106:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_106:
+	WORD $0x4e32ce23 // fmla v3.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_107
+	TBZ $1, R7, fewer_107
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_107
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_107
+fewer_107:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_107
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_107
+four_107:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_107:
+	WORD $0x4e32ce27 // fmla v7.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_108
+	TBZ $1, R7, fewer_108
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_108
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_108
+fewer_108:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_108
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_108
+four_108:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_108:
+	WORD $0x4e32ce2b // fmla v11.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_109
+	TBZ $1, R7, fewer_109
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_109
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_109
+fewer_109:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_109
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_109
+four_109:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_109:
+	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
+	JMP done232
+last236:
+	TST R7, R7
+	BEQ done232
+	ADD R13<<0, R8, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_110
+	TBZ $1, R7, fewer_110
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R7, end_110
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_110
+fewer_110:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R7, end_110
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_110
+four_110:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_110:
+	ADD R13<<0, R2, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_111
+	TBZ $1, R7, fewer_111
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_111
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_111
+fewer_111:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_111
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_111
+four_111:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_111:
+	WORD $0x4e32ce22 // fmla v2.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_112
+	TBZ $1, R7, fewer_112
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_112
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_112
+fewer_112:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_112
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_112
+four_112:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_112:
+	WORD $0x4e32ce26 // fmla v6.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_113
+	TBZ $1, R7, fewer_113
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_113
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_113
+fewer_113:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_113
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_113
+four_113:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_113:
+	WORD $0x4e32ce2a // fmla v10.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_114
+	TBZ $1, R7, fewer_114
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_114
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_114
+fewer_114:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_114
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_114
+four_114:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_114:
+	WORD $0x4e32ce2e // fmla v14.4s, v17.4s, v18.4s
+	JMP done232
+last235:
+	TST R7, R7
+	BEQ done232
+	ADD R13<<0, R8, R16
+	TBNZ $2, R7, four_115
+	TBZ $1, R7, fewer_115
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R7, end_115
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_115
+fewer_115:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R7, end_115
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_115
+four_115:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_115:
+	ADD R13<<0, R2, R16
+	TBNZ $2, R7, four_116
+	TBZ $1, R7, fewer_116
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_116
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_116
+fewer_116:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_116
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_116
+four_116:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_116:
+	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
+	ADD R13<<0, R10, R16
+	TBNZ $2, R7, four_117
+	TBZ $1, R7, fewer_117
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_117
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_117
+fewer_117:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_117
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_117
+four_117:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_117:
+	WORD $0x4e32ce25 // fmla v5.4s, v17.4s, v18.4s
+	ADD R13<<0, R11, R16
+	TBNZ $2, R7, four_118
+	TBZ $1, R7, fewer_118
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_118
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_118
+fewer_118:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_118
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_118
+four_118:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_118:
+	WORD $0x4e32ce29 // fmla v9.4s, v17.4s, v18.4s
+	ADD R13<<0, R12, R16
+	TBNZ $2, R7, four_119
+	TBZ $1, R7, fewer_119
+	WORD $0xfd400212 // ldr d18, [x16]
+	TBZ $0, R7, end_119
+	ADD $8, R16, R17
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
+	JMP end_119
+fewer_119:
+	WORD $0x4f000412 // movi v18.4s, #0
+	TBZ $0, R7, end_119
+	WORD $0xbd400212 // ldr s18, [x16]
+	JMP end_119
+four_119:
+	WORD $0x3dc00212 // ldr q18, [x16]
+end_119:
+	WORD $0x4e32ce2d // fmla v13.4s, v17.4s, v18.4s
+done232:
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e180422 // dup v2.2d, v1.d[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e0c0422 // dup v2.4s, v1.s[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x1e212801 // fadd s1, s0, s1
+	WORD $0xbd000021 // str s1, [x1, #0]
+	WORD $0x4e27d4a1 // fadd v1.4s, v5.4s, v7.4s
+	WORD $0x4e28d4c2 // fadd v2.4s, v6.4s, v8.4s
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e180422 // dup v2.2d, v1.d[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e0c0422 // dup v2.4s, v1.s[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x1e212801 // fadd s1, s0, s1
+	WORD $0xbd000421 // str s1, [x1, #4]
+	WORD $0x4e2bd521 // fadd v1.4s, v9.4s, v11.4s
+	WORD $0x4e2cd542 // fadd v2.4s, v10.4s, v12.4s
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e180422 // dup v2.2d, v1.d[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e0c0422 // dup v2.4s, v1.s[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x1e212801 // fadd s1, s0, s1
+	WORD $0xbd000821 // str s1, [x1, #8]
+	WORD $0x4e2fd5a1 // fadd v1.4s, v13.4s, v15.4s
+	WORD $0x4e30d5c2 // fadd v2.4s, v14.4s, v16.4s
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e180422 // dup v2.2d, v1.d[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x4e0c0422 // dup v2.4s, v1.s[1]
+	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
+	WORD $0x1e212801 // fadd s1, s0, s1
+	WORD $0xbd000c21 // str s1, [x1, #12]
+	ADD $0x04, R1
+	ADD $0x04, R1
+	ADD $0x04, R1
+	ADD $0x04, R1
+	MOVD 64(R0), R17
+	ADD R17, R2
+	MOVD 64(R0), R17
+	ADD R17, R2
+	MOVD 64(R0), R17
+	ADD R17, R2
+	MOVD 64(R0), R17
+	ADD R17, R2
+	SUBS $0x04, R9
+	JMP row230
+next231:
+	TST R9, R9
+	BEQ end228
+row238:
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD ZR, R10
 	CMP R6, R10
-	BGE rest204
-block203:
-	WORD $0x3cea6845 // ldr q5, [x2, x10]
-	WORD $0x3cea6906 // ldr q6, [x8, x10]
-	WORD $0x4e25ccc1 // fmla v1.4s, v6.4s, v5.4s
-	ADD R10<<0, R2, R16
+	BGE rest242
+block241:
+	WORD $0x3cea6905 // ldr q5, [x8, x10]
+	WORD $0x3cea6846 // ldr q6, [x2, x10]
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
+	ADD R10<<0, R8, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
-	ADD R10<<0, R8, R16
+	ADD R10<<0, R2, R16
 	WORD $0x3dc00606 // ldr q6, [x16, #16]
-	WORD $0x4e25ccc2 // fmla v2.4s, v6.4s, v5.4s
-	ADD R10<<0, R2, R16
+	WORD $0x4e26cca2 // fmla v2.4s, v5.4s, v6.4s
+	ADD R10<<0, R8, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
-	ADD R10<<0, R8, R16
-	WORD $0x3dc00a06 // ldr q6, [x16, #32]
-	WORD $0x4e25ccc3 // fmla v3.4s, v6.4s, v5.4s
 	ADD R10<<0, R2, R16
-	WORD $0x3dc00e05 // ldr q5, [x16, #48]
+	WORD $0x3dc00a06 // ldr q6, [x16, #32]
+	WORD $0x4e26cca3 // fmla v3.4s, v5.4s, v6.4s
 	ADD R10<<0, R8, R16
+	WORD $0x3dc00e05 // ldr q5, [x16, #48]
+	ADD R10<<0, R2, R16
 	WORD $0x3dc00e06 // ldr q6, [x16, #48]
-	WORD $0x4e25ccc4 // fmla v4.4s, v6.4s, v5.4s
+	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
 	ADD $0x00000040, R10
 	CMP R6, R10
-	BLT block203
-rest204:
+	BLT block241
+rest242:
 	CMP $0x04, R3
-	BLT last205
-	WORD $0x3cea6845 // ldr q5, [x2, x10]
-	WORD $0x3cea6906 // ldr q6, [x8, x10]
-	WORD $0x4e25ccc1 // fmla v1.4s, v6.4s, v5.4s
+	BLT last243
+	WORD $0x3cea6905 // ldr q5, [x8, x10]
+	WORD $0x3cea6846 // ldr q6, [x2, x10]
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
 	CMP $0x08, R3
-	BLT last206
-	ADD R10<<0, R2, R16
+	BLT last244
+	ADD R10<<0, R8, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
-	ADD R10<<0, R8, R16
+	ADD R10<<0, R2, R16
 	WORD $0x3dc00606 // ldr q6, [x16, #16]
-	WORD $0x4e25ccc2 // fmla v2.4s, v6.4s, v5.4s
+	WORD $0x4e26cca2 // fmla v2.4s, v5.4s, v6.4s
 	CMP $0x0c, R3
-	BLT last207
-	ADD R10<<0, R2, R16
+	BLT last245
+	ADD R10<<0, R8, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
-	ADD R10<<0, R8, R16
+	ADD R10<<0, R2, R16
 	WORD $0x3dc00a06 // ldr q6, [x16, #32]
-	WORD $0x4e25ccc3 // fmla v3.4s, v6.4s, v5.4s
+	WORD $0x4e26cca3 // fmla v3.4s, v5.4s, v6.4s
 	TST R7, R7
-	BEQ done202
-	ADD R10<<0, R2, R16
-	ADD $48, R16
-	TBNZ $2, R7, four_97
-	TBZ $1, R7, fewer_97
-	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_97
-	ADD $8, R16, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_97
-fewer_97:
-	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_97
-	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_97
-four_97:
-	WORD $0x3dc00205 // ldr q5, [x16]
-end_97:
+	BEQ done240
 	ADD R10<<0, R8, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_98
-	TBZ $1, R7, fewer_98
-	WORD $0xfd400206 // ldr d6, [x16]
-	TBZ $0, R7, end_98
-	ADD $8, R16, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_98
-fewer_98:
-	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R7, end_98
-	WORD $0xbd400206 // ldr s6, [x16]
-	JMP end_98
-four_98:
-	WORD $0x3dc00206 // ldr q6, [x16]
-end_98:
-	WORD $0x4e25ccc4 // fmla v4.4s, v6.4s, v5.4s
-	JMP done202
-last207:
-	TST R7, R7
-	BEQ done202
-	ADD R10<<0, R2, R16
-	ADD $32, R16
-	TBNZ $2, R7, four_99
-	TBZ $1, R7, fewer_99
+	TBNZ $2, R7, four_120
+	TBZ $1, R7, fewer_120
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_99
+	TBZ $0, R7, end_120
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_99
-fewer_99:
+	JMP end_120
+fewer_120:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_99
+	TBZ $0, R7, end_120
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_99
-four_99:
+	JMP end_120
+four_120:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_99:
+end_120:
+	ADD R10<<0, R2, R16
+	ADD $48, R16
+	TBNZ $2, R7, four_121
+	TBZ $1, R7, fewer_121
+	WORD $0xfd400206 // ldr d6, [x16]
+	TBZ $0, R7, end_121
+	ADD $8, R16, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_121
+fewer_121:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R7, end_121
+	WORD $0xbd400206 // ldr s6, [x16]
+	JMP end_121
+four_121:
+	WORD $0x3dc00206 // ldr q6, [x16]
+end_121:
+	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
+	JMP done240
+last245:
+	TST R7, R7
+	BEQ done240
 	ADD R10<<0, R8, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_100
-	TBZ $1, R7, fewer_100
-	WORD $0xfd400206 // ldr d6, [x16]
-	TBZ $0, R7, end_100
-	ADD $8, R16, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_100
-fewer_100:
-	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R7, end_100
-	WORD $0xbd400206 // ldr s6, [x16]
-	JMP end_100
-four_100:
-	WORD $0x3dc00206 // ldr q6, [x16]
-end_100:
-	WORD $0x4e25ccc3 // fmla v3.4s, v6.4s, v5.4s
-	JMP done202
-last206:
-	TST R7, R7
-	BEQ done202
-	ADD R10<<0, R2, R16
-	ADD $16, R16
-	TBNZ $2, R7, four_101
-	TBZ $1, R7, fewer_101
+	TBNZ $2, R7, four_122
+	TBZ $1, R7, fewer_122
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_101
+	TBZ $0, R7, end_122
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_101
-fewer_101:
+	JMP end_122
+fewer_122:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_101
+	TBZ $0, R7, end_122
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_101
-four_101:
+	JMP end_122
+four_122:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_101:
+end_122:
+	ADD R10<<0, R2, R16
+	ADD $32, R16
+	TBNZ $2, R7, four_123
+	TBZ $1, R7, fewer_123
+	WORD $0xfd400206 // ldr d6, [x16]
+	TBZ $0, R7, end_123
+	ADD $8, R16, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_123
+fewer_123:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R7, end_123
+	WORD $0xbd400206 // ldr s6, [x16]
+	JMP end_123
+four_123:
+	WORD $0x3dc00206 // ldr q6, [x16]
+end_123:
+	WORD $0x4e26cca3 // fmla v3.4s, v5.4s, v6.4s
+	JMP done240
+last244:
+	TST R7, R7
+	BEQ done240
 	ADD R10<<0, R8, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_102
-	TBZ $1, R7, fewer_102
-	WORD $0xfd400206 // ldr d6, [x16]
-	TBZ $0, R7, end_102
-	ADD $8, R16, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_102
-fewer_102:
-	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R7, end_102
-	WORD $0xbd400206 // ldr s6, [x16]
-	JMP end_102
-four_102:
-	WORD $0x3dc00206 // ldr q6, [x16]
-end_102:
-	WORD $0x4e25ccc2 // fmla v2.4s, v6.4s, v5.4s
-	JMP done202
-last205:
-	TST R7, R7
-	BEQ done202
-	ADD R10<<0, R2, R16
-	TBNZ $2, R7, four_103
-	TBZ $1, R7, fewer_103
+	TBNZ $2, R7, four_124
+	TBZ $1, R7, fewer_124
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_103
+	TBZ $0, R7, end_124
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_103
-fewer_103:
+	JMP end_124
+fewer_124:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_103
+	TBZ $0, R7, end_124
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_103
-four_103:
+	JMP end_124
+four_124:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_103:
-	ADD R10<<0, R8, R16
-	TBNZ $2, R7, four_104
-	TBZ $1, R7, fewer_104
+end_124:
+	ADD R10<<0, R2, R16
+	ADD $16, R16
+	TBNZ $2, R7, four_125
+	TBZ $1, R7, fewer_125
 	WORD $0xfd400206 // ldr d6, [x16]
-	TBZ $0, R7, end_104
+	TBZ $0, R7, end_125
 	ADD $8, R16, R17
 	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_104
-fewer_104:
+	JMP end_125
+fewer_125:
 	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R7, end_104
+	TBZ $0, R7, end_125
 	WORD $0xbd400206 // ldr s6, [x16]
-	JMP end_104
-four_104:
+	JMP end_125
+four_125:
 	WORD $0x3dc00206 // ldr q6, [x16]
-end_104:
-	WORD $0x4e25ccc1 // fmla v1.4s, v6.4s, v5.4s
-done202:
+end_125:
+	WORD $0x4e26cca2 // fmla v2.4s, v5.4s, v6.4s
+	JMP done240
+last243:
+	TST R7, R7
+	BEQ done240
+	ADD R10<<0, R8, R16
+	TBNZ $2, R7, four_126
+	TBZ $1, R7, fewer_126
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R7, end_126
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_126
+fewer_126:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R7, end_126
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_126
+four_126:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_126:
+	ADD R10<<0, R2, R16
+	TBNZ $2, R7, four_127
+	TBZ $1, R7, fewer_127
+	WORD $0xfd400206 // ldr d6, [x16]
+	TBZ $0, R7, end_127
+	ADD $8, R16, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_127
+fewer_127:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R7, end_127
+	WORD $0xbd400206 // ldr s6, [x16]
+	JMP end_127
+four_127:
+	WORD $0x3dc00206 // ldr q6, [x16]
+end_127:
+	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
+done240:
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -4637,8 +5275,8 @@ done202:
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R9
-	BNE row201
-end199:
+	BNE row238
+end228:
 	RET
 
 // func softmax128(args *byte)
@@ -4647,10 +5285,10 @@ TEXT ·softmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end208
+	BLE end246
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end208
+	BLE end246
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -4661,7 +5299,7 @@ TEXT ·softmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD R3, R7
 	AND $0x03, R7
 	MOVD 32(R0), R8
-row209:
+row247:
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
@@ -4669,8 +5307,8 @@ row209:
 	WORD $0x4ea01c04 // mov v4.16b, v0.16b
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest212
-block211:
+	BGE rest251
+block250:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
@@ -4688,44 +5326,44 @@ block211:
 	WORD $0x6eff1ca4 // bif v4.16b, v5.16b, v31.16b
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block211
-rest212:
+	BLT block250
+rest251:
 	CMP $0x04, R3
-	BLT last213
+	BLT last252
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
 	CMP $0x08, R3
-	BLT last214
+	BLT last253
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x6ea5e45f // fcmgt v31.4s, v2.4s, v5.4s
 	WORD $0x6eff1ca2 // bif v2.16b, v5.16b, v31.16b
 	CMP $0x0c, R3
-	BLT last215
+	BLT last254
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x6ea5e47f // fcmgt v31.4s, v3.4s, v5.4s
 	WORD $0x6eff1ca3 // bif v3.16b, v5.16b, v31.16b
 	TST R7, R7
-	BEQ done210
+	BEQ done249
 	ADD R9<<0, R2, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_105
-	TBZ $1, R7, fewer_105
+	TBNZ $2, R7, four_128
+	TBZ $1, R7, fewer_128
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_105
+	TBZ $0, R7, end_128
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_105
-fewer_105:
+	JMP end_128
+fewer_128:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_105
+	TBZ $0, R7, end_128
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_105
-four_105:
+	JMP end_128
+four_128:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_105:
+end_128:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -4734,27 +5372,27 @@ end_105:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e49f // fcmgt v31.4s, v4.4s, v0.4s
 	WORD $0x6eff1c04 // bif v4.16b, v0.16b, v31.16b
-	JMP done210
-last215:
+	JMP done249
+last254:
 	TST R7, R7
-	BEQ done210
+	BEQ done249
 	ADD R9<<0, R2, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_106
-	TBZ $1, R7, fewer_106
+	TBNZ $2, R7, four_129
+	TBZ $1, R7, fewer_129
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_106
+	TBZ $0, R7, end_129
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_106
-fewer_106:
+	JMP end_129
+fewer_129:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_106
+	TBZ $0, R7, end_129
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_106
-four_106:
+	JMP end_129
+four_129:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_106:
+end_129:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -4763,27 +5401,27 @@ end_106:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e47f // fcmgt v31.4s, v3.4s, v0.4s
 	WORD $0x6eff1c03 // bif v3.16b, v0.16b, v31.16b
-	JMP done210
-last214:
+	JMP done249
+last253:
 	TST R7, R7
-	BEQ done210
+	BEQ done249
 	ADD R9<<0, R2, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_107
-	TBZ $1, R7, fewer_107
+	TBNZ $2, R7, four_130
+	TBZ $1, R7, fewer_130
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_107
+	TBZ $0, R7, end_130
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_107
-fewer_107:
+	JMP end_130
+fewer_130:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_107
+	TBZ $0, R7, end_130
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_107
-four_107:
+	JMP end_130
+four_130:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_107:
+end_130:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -4792,26 +5430,26 @@ end_107:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e45f // fcmgt v31.4s, v2.4s, v0.4s
 	WORD $0x6eff1c02 // bif v2.16b, v0.16b, v31.16b
-	JMP done210
-last213:
+	JMP done249
+last252:
 	TST R7, R7
-	BEQ done210
+	BEQ done249
 	ADD R9<<0, R2, R16
-	TBNZ $2, R7, four_108
-	TBZ $1, R7, fewer_108
+	TBNZ $2, R7, four_131
+	TBZ $1, R7, fewer_131
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_108
+	TBZ $0, R7, end_131
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_108
-fewer_108:
+	JMP end_131
+fewer_131:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_108
+	TBZ $0, R7, end_131
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_108
-four_108:
+	JMP end_131
+four_131:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_108:
+end_131:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -4820,7 +5458,7 @@ end_108:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e43f // fcmgt v31.4s, v1.4s, v0.4s
 	WORD $0x6eff1c01 // bif v1.16b, v0.16b, v31.16b
-done210:
+done249:
 	WORD $0x6ea3e43f // fcmgt v31.4s, v1.4s, v3.4s
 	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x6e631c20 // bsl v0.16b, v1.16b, v3.16b
@@ -4842,8 +5480,8 @@ done210:
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest218
-block217:
+	BGE rest257
+block256:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -5044,10 +5682,10 @@ block217:
 	WORD $0x3d800e08 // str q8, [x16, #48]
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block217
-rest218:
+	BLT block256
+rest257:
 	CMP $0x04, R3
-	BLT last219
+	BLT last258
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -5097,7 +5735,7 @@ rest218:
 	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
 	WORD $0x3ca96828 // str q8, [x1, x9]
 	CMP $0x08, R3
-	BLT last220
+	BLT last259
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -5149,7 +5787,7 @@ rest218:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800608 // str q8, [x16, #16]
 	CMP $0x0c, R3
-	BLT last221
+	BLT last260
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -5201,24 +5839,24 @@ rest218:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800a08 // str q8, [x16, #32]
 	TST R7, R7
-	BEQ done216
+	BEQ done255
 	ADD R9<<0, R2, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_109
-	TBZ $1, R7, fewer_109
+	TBNZ $2, R7, four_132
+	TBZ $1, R7, fewer_132
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_109
+	TBZ $0, R7, end_132
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_109
-fewer_109:
+	JMP end_132
+fewer_132:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_109
+	TBZ $0, R7, end_132
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_109
-four_109:
+	JMP end_132
+four_132:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_109:
+end_132:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00660 // ldr q0, [x19, #16]
 	WORD $0x3dc00a66 // ldr q6, [x19, #32]
@@ -5273,41 +5911,41 @@ end_109:
 	WORD $0x4e20d484 // fadd v4.4s, v4.4s, v0.4s
 	ADD R9<<0, R1, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_110
-	TBZ $1, R7, fewer_110
+	TBNZ $2, R7, four_133
+	TBZ $1, R7, fewer_133
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R7, end_110
+	TBZ $0, R7, end_133
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_110
-fewer_110:
-	TBZ $0, R7, end_110
+	JMP end_133
+fewer_133:
+	TBZ $0, R7, end_133
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_110
-four_110:
+	JMP end_133
+four_133:
 	WORD $0x3d800207 // str q7, [x16]
-end_110:
-	JMP done216
-last221:
+end_133:
+	JMP done255
+last260:
 	TST R7, R7
-	BEQ done216
+	BEQ done255
 	ADD R9<<0, R2, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_111
-	TBZ $1, R7, fewer_111
+	TBNZ $2, R7, four_134
+	TBZ $1, R7, fewer_134
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_111
+	TBZ $0, R7, end_134
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_111
-fewer_111:
+	JMP end_134
+fewer_134:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_111
+	TBZ $0, R7, end_134
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_111
-four_111:
+	JMP end_134
+four_134:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_111:
+end_134:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00660 // ldr q0, [x19, #16]
 	WORD $0x3dc00a66 // ldr q6, [x19, #32]
@@ -5362,41 +6000,41 @@ end_111:
 	WORD $0x4e20d463 // fadd v3.4s, v3.4s, v0.4s
 	ADD R9<<0, R1, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_112
-	TBZ $1, R7, fewer_112
+	TBNZ $2, R7, four_135
+	TBZ $1, R7, fewer_135
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R7, end_112
+	TBZ $0, R7, end_135
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_112
-fewer_112:
-	TBZ $0, R7, end_112
+	JMP end_135
+fewer_135:
+	TBZ $0, R7, end_135
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_112
-four_112:
+	JMP end_135
+four_135:
 	WORD $0x3d800207 // str q7, [x16]
-end_112:
-	JMP done216
-last220:
+end_135:
+	JMP done255
+last259:
 	TST R7, R7
-	BEQ done216
+	BEQ done255
 	ADD R9<<0, R2, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_113
-	TBZ $1, R7, fewer_113
+	TBNZ $2, R7, four_136
+	TBZ $1, R7, fewer_136
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_113
+	TBZ $0, R7, end_136
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_113
-fewer_113:
+	JMP end_136
+fewer_136:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_113
+	TBZ $0, R7, end_136
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_113
-four_113:
+	JMP end_136
+four_136:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_113:
+end_136:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00660 // ldr q0, [x19, #16]
 	WORD $0x3dc00a66 // ldr q6, [x19, #32]
@@ -5451,40 +6089,40 @@ end_113:
 	WORD $0x4e20d442 // fadd v2.4s, v2.4s, v0.4s
 	ADD R9<<0, R1, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_114
-	TBZ $1, R7, fewer_114
+	TBNZ $2, R7, four_137
+	TBZ $1, R7, fewer_137
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R7, end_114
+	TBZ $0, R7, end_137
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_114
-fewer_114:
-	TBZ $0, R7, end_114
+	JMP end_137
+fewer_137:
+	TBZ $0, R7, end_137
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_114
-four_114:
+	JMP end_137
+four_137:
 	WORD $0x3d800207 // str q7, [x16]
-end_114:
-	JMP done216
-last219:
+end_137:
+	JMP done255
+last258:
 	TST R7, R7
-	BEQ done216
+	BEQ done255
 	ADD R9<<0, R2, R16
-	TBNZ $2, R7, four_115
-	TBZ $1, R7, fewer_115
+	TBNZ $2, R7, four_138
+	TBZ $1, R7, fewer_138
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_115
+	TBZ $0, R7, end_138
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_115
-fewer_115:
+	JMP end_138
+fewer_138:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_115
+	TBZ $0, R7, end_138
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_115
-four_115:
+	JMP end_138
+four_138:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_115:
+end_138:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00660 // ldr q0, [x19, #16]
 	WORD $0x3dc00a66 // ldr q6, [x19, #32]
@@ -5538,21 +6176,21 @@ end_115:
 	WORD $0x4e271c00 // and v0.16b, v0.16b, v7.16b
 	WORD $0x4e20d421 // fadd v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
-	TBNZ $2, R7, four_116
-	TBZ $1, R7, fewer_116
+	TBNZ $2, R7, four_139
+	TBZ $1, R7, fewer_139
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R7, end_116
+	TBZ $0, R7, end_139
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_116
-fewer_116:
-	TBZ $0, R7, end_116
+	JMP end_139
+fewer_139:
+	TBZ $0, R7, end_139
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_116
-four_116:
+	JMP end_139
+four_139:
 	WORD $0x3d800207 // str q7, [x16]
-end_116:
-done216:
+end_139:
+done255:
 	WORD $0x4e23d420 // fadd v0.4s, v1.4s, v3.4s
 	WORD $0x4e24d441 // fadd v1.4s, v2.4s, v4.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -5563,8 +6201,8 @@ done216:
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest224
-block223:
+	BGE rest263
+block262:
 	WORD $0x3ce96821 // ldr q1, [x1, x9]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
@@ -5585,183 +6223,183 @@ block223:
 	WORD $0x3d800e01 // str q1, [x16, #48]
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block223
-rest224:
+	BLT block262
+rest263:
 	CMP $0x04, R3
-	BLT last225
+	BLT last264
 	WORD $0x3ce96821 // ldr q1, [x1, x9]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	CMP $0x08, R3
-	BLT last226
+	BLT last265
 	ADD R9<<0, R1, R16
 	WORD $0x3dc00601 // ldr q1, [x16, #16]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	WORD $0x3d800601 // str q1, [x16, #16]
 	CMP $0x0c, R3
-	BLT last227
+	BLT last266
 	ADD R9<<0, R1, R16
 	WORD $0x3dc00a01 // ldr q1, [x16, #32]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	WORD $0x3d800a01 // str q1, [x16, #32]
 	TST R7, R7
-	BEQ done222
+	BEQ done261
 	ADD R9<<0, R1, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_117
-	TBZ $1, R7, fewer_117
+	TBNZ $2, R7, four_140
+	TBZ $1, R7, fewer_140
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R7, end_117
+	TBZ $0, R7, end_140
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_117
-fewer_117:
+	JMP end_140
+fewer_140:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R7, end_117
+	TBZ $0, R7, end_140
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_117
-four_117:
+	JMP end_140
+four_140:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_117:
+end_140:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_118
-	TBZ $1, R7, fewer_118
+	TBNZ $2, R7, four_141
+	TBZ $1, R7, fewer_141
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R7, end_118
+	TBZ $0, R7, end_141
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_118
-fewer_118:
-	TBZ $0, R7, end_118
+	JMP end_141
+fewer_141:
+	TBZ $0, R7, end_141
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_118
-four_118:
+	JMP end_141
+four_141:
 	WORD $0x3d800201 // str q1, [x16]
-end_118:
-	JMP done222
-last227:
+end_141:
+	JMP done261
+last266:
 	TST R7, R7
-	BEQ done222
+	BEQ done261
 	ADD R9<<0, R1, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_119
-	TBZ $1, R7, fewer_119
+	TBNZ $2, R7, four_142
+	TBZ $1, R7, fewer_142
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R7, end_119
+	TBZ $0, R7, end_142
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_119
-fewer_119:
+	JMP end_142
+fewer_142:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R7, end_119
+	TBZ $0, R7, end_142
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_119
-four_119:
+	JMP end_142
+four_142:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_119:
+end_142:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_120
-	TBZ $1, R7, fewer_120
+	TBNZ $2, R7, four_143
+	TBZ $1, R7, fewer_143
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R7, end_120
+	TBZ $0, R7, end_143
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_120
-fewer_120:
-	TBZ $0, R7, end_120
+	JMP end_143
+fewer_143:
+	TBZ $0, R7, end_143
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_120
-four_120:
+	JMP end_143
+four_143:
 	WORD $0x3d800201 // str q1, [x16]
-end_120:
-	JMP done222
-last226:
+end_143:
+	JMP done261
+last265:
 	TST R7, R7
-	BEQ done222
+	BEQ done261
 	ADD R9<<0, R1, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_121
-	TBZ $1, R7, fewer_121
+	TBNZ $2, R7, four_144
+	TBZ $1, R7, fewer_144
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R7, end_121
+	TBZ $0, R7, end_144
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_121
-fewer_121:
+	JMP end_144
+fewer_144:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R7, end_121
+	TBZ $0, R7, end_144
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_121
-four_121:
+	JMP end_144
+four_144:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_121:
+end_144:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_122
-	TBZ $1, R7, fewer_122
+	TBNZ $2, R7, four_145
+	TBZ $1, R7, fewer_145
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R7, end_122
+	TBZ $0, R7, end_145
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_122
-fewer_122:
-	TBZ $0, R7, end_122
+	JMP end_145
+fewer_145:
+	TBZ $0, R7, end_145
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_122
-four_122:
+	JMP end_145
+four_145:
 	WORD $0x3d800201 // str q1, [x16]
-end_122:
-	JMP done222
-last225:
+end_145:
+	JMP done261
+last264:
 	TST R7, R7
-	BEQ done222
+	BEQ done261
 	ADD R9<<0, R1, R16
-	TBNZ $2, R7, four_123
-	TBZ $1, R7, fewer_123
+	TBNZ $2, R7, four_146
+	TBZ $1, R7, fewer_146
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R7, end_123
+	TBZ $0, R7, end_146
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_123
-fewer_123:
+	JMP end_146
+fewer_146:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R7, end_123
+	TBZ $0, R7, end_146
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_123
-four_123:
+	JMP end_146
+four_146:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_123:
+end_146:
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
-	TBNZ $2, R7, four_124
-	TBZ $1, R7, fewer_124
+	TBNZ $2, R7, four_147
+	TBZ $1, R7, fewer_147
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R7, end_124
+	TBZ $0, R7, end_147
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_124
-fewer_124:
-	TBZ $0, R7, end_124
+	JMP end_147
+fewer_147:
+	TBZ $0, R7, end_147
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_124
-four_124:
+	JMP end_147
+four_147:
 	WORD $0x3d800201 // str q1, [x16]
-end_124:
-done222:
+end_147:
+done261:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE row209
-end208:
+	BNE row247
+end246:
 	RET
 
 // func logSoftmax128(args *byte)
@@ -5770,10 +6408,10 @@ TEXT ·logSoftmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end228
+	BLE end267
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end228
+	BLE end267
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -5784,7 +6422,7 @@ TEXT ·logSoftmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD R3, R7
 	AND $0x03, R7
 	MOVD 32(R0), R8
-row229:
+row268:
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
@@ -5792,8 +6430,8 @@ row229:
 	WORD $0x4ea01c04 // mov v4.16b, v0.16b
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest232
-block231:
+	BGE rest272
+block271:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
@@ -5811,44 +6449,44 @@ block231:
 	WORD $0x6eff1ca4 // bif v4.16b, v5.16b, v31.16b
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block231
-rest232:
+	BLT block271
+rest272:
 	CMP $0x04, R3
-	BLT last233
+	BLT last273
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
 	CMP $0x08, R3
-	BLT last234
+	BLT last274
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x6ea5e45f // fcmgt v31.4s, v2.4s, v5.4s
 	WORD $0x6eff1ca2 // bif v2.16b, v5.16b, v31.16b
 	CMP $0x0c, R3
-	BLT last235
+	BLT last275
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x6ea5e47f // fcmgt v31.4s, v3.4s, v5.4s
 	WORD $0x6eff1ca3 // bif v3.16b, v5.16b, v31.16b
 	TST R7, R7
-	BEQ done230
+	BEQ done270
 	ADD R9<<0, R2, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_125
-	TBZ $1, R7, fewer_125
+	TBNZ $2, R7, four_148
+	TBZ $1, R7, fewer_148
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_125
+	TBZ $0, R7, end_148
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_125
-fewer_125:
+	JMP end_148
+fewer_148:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_125
+	TBZ $0, R7, end_148
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_125
-four_125:
+	JMP end_148
+four_148:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_125:
+end_148:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -5857,27 +6495,27 @@ end_125:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e49f // fcmgt v31.4s, v4.4s, v0.4s
 	WORD $0x6eff1c04 // bif v4.16b, v0.16b, v31.16b
-	JMP done230
-last235:
+	JMP done270
+last275:
 	TST R7, R7
-	BEQ done230
+	BEQ done270
 	ADD R9<<0, R2, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_126
-	TBZ $1, R7, fewer_126
+	TBNZ $2, R7, four_149
+	TBZ $1, R7, fewer_149
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_126
+	TBZ $0, R7, end_149
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_126
-fewer_126:
+	JMP end_149
+fewer_149:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_126
+	TBZ $0, R7, end_149
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_126
-four_126:
+	JMP end_149
+four_149:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_126:
+end_149:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -5886,27 +6524,27 @@ end_126:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e47f // fcmgt v31.4s, v3.4s, v0.4s
 	WORD $0x6eff1c03 // bif v3.16b, v0.16b, v31.16b
-	JMP done230
-last234:
+	JMP done270
+last274:
 	TST R7, R7
-	BEQ done230
+	BEQ done270
 	ADD R9<<0, R2, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_127
-	TBZ $1, R7, fewer_127
+	TBNZ $2, R7, four_150
+	TBZ $1, R7, fewer_150
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_127
+	TBZ $0, R7, end_150
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_127
-fewer_127:
+	JMP end_150
+fewer_150:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_127
+	TBZ $0, R7, end_150
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_127
-four_127:
+	JMP end_150
+four_150:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_127:
+end_150:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -5915,26 +6553,26 @@ end_127:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e45f // fcmgt v31.4s, v2.4s, v0.4s
 	WORD $0x6eff1c02 // bif v2.16b, v0.16b, v31.16b
-	JMP done230
-last233:
+	JMP done270
+last273:
 	TST R7, R7
-	BEQ done230
+	BEQ done270
 	ADD R9<<0, R2, R16
-	TBNZ $2, R7, four_128
-	TBZ $1, R7, fewer_128
+	TBNZ $2, R7, four_151
+	TBZ $1, R7, fewer_151
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_128
+	TBZ $0, R7, end_151
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_128
-fewer_128:
+	JMP end_151
+fewer_151:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_128
+	TBZ $0, R7, end_151
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_128
-four_128:
+	JMP end_151
+four_151:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_128:
+end_151:
 	ADD $1024, R19, R9
 	MOVD R7, R10
 	LSL $0x02, R10
@@ -5943,7 +6581,7 @@ end_128:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e43f // fcmgt v31.4s, v1.4s, v0.4s
 	WORD $0x6eff1c01 // bif v1.16b, v0.16b, v31.16b
-done230:
+done270:
 	WORD $0x6ea3e43f // fcmgt v31.4s, v1.4s, v3.4s
 	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x6e631c20 // bsl v0.16b, v1.16b, v3.16b
@@ -5965,8 +6603,8 @@ done230:
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest238
-block237:
+	BGE rest278
+block277:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -6160,10 +6798,10 @@ block237:
 	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block237
-rest238:
+	BLT block277
+rest278:
 	CMP $0x04, R3
-	BLT last239
+	BLT last279
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -6212,7 +6850,7 @@ rest238:
 	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
 	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
 	CMP $0x08, R3
-	BLT last240
+	BLT last280
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -6262,7 +6900,7 @@ rest238:
 	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
 	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
 	CMP $0x0c, R3
-	BLT last241
+	BLT last281
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -6312,24 +6950,24 @@ rest238:
 	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
 	WORD $0x4e28d463 // fadd v3.4s, v3.4s, v8.4s
 	TST R7, R7
-	BEQ done236
+	BEQ done276
 	ADD R9<<0, R2, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_129
-	TBZ $1, R7, fewer_129
+	TBNZ $2, R7, four_152
+	TBZ $1, R7, fewer_152
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_129
+	TBZ $0, R7, end_152
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_129
-fewer_129:
+	JMP end_152
+fewer_152:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_129
+	TBZ $0, R7, end_152
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_129
-four_129:
+	JMP end_152
+four_152:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_129:
+end_152:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
 	WORD $0x3dc00a67 // ldr q7, [x19, #32]
@@ -6382,27 +7020,27 @@ end_129:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	JMP done236
-last241:
+	JMP done276
+last281:
 	TST R7, R7
-	BEQ done236
+	BEQ done276
 	ADD R9<<0, R2, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_130
-	TBZ $1, R7, fewer_130
+	TBNZ $2, R7, four_153
+	TBZ $1, R7, fewer_153
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_130
+	TBZ $0, R7, end_153
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_130
-fewer_130:
+	JMP end_153
+fewer_153:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_130
+	TBZ $0, R7, end_153
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_130
-four_130:
+	JMP end_153
+four_153:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_130:
+end_153:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
 	WORD $0x3dc00a67 // ldr q7, [x19, #32]
@@ -6455,27 +7093,27 @@ end_130:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	JMP done236
-last240:
+	JMP done276
+last280:
 	TST R7, R7
-	BEQ done236
+	BEQ done276
 	ADD R9<<0, R2, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_131
-	TBZ $1, R7, fewer_131
+	TBNZ $2, R7, four_154
+	TBZ $1, R7, fewer_154
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_131
+	TBZ $0, R7, end_154
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_131
-fewer_131:
+	JMP end_154
+fewer_154:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_131
+	TBZ $0, R7, end_154
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_131
-four_131:
+	JMP end_154
+four_154:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_131:
+end_154:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
 	WORD $0x3dc00a67 // ldr q7, [x19, #32]
@@ -6528,26 +7166,26 @@ end_131:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
-	JMP done236
-last239:
+	JMP done276
+last279:
 	TST R7, R7
-	BEQ done236
+	BEQ done276
 	ADD R9<<0, R2, R16
-	TBNZ $2, R7, four_132
-	TBZ $1, R7, fewer_132
+	TBNZ $2, R7, four_155
+	TBZ $1, R7, fewer_155
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_132
+	TBZ $0, R7, end_155
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_132
-fewer_132:
+	JMP end_155
+fewer_155:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_132
+	TBZ $0, R7, end_155
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_132
-four_132:
+	JMP end_155
+four_155:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_132:
+end_155:
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
 	WORD $0x3dc00a67 // ldr q7, [x19, #32]
@@ -6600,7 +7238,7 @@ end_132:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-done236:
+done276:
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -6666,8 +7304,8 @@ done236:
 	WORD $0x6e621c61 // bsl v1.16b, v3.16b, v2.16b
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest244
-block243:
+	BGE rest284
+block283:
 	WORD $0x3ce96842 // ldr q2, [x2, x9]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
@@ -6692,16 +7330,16 @@ block243:
 	WORD $0x3d800e02 // str q2, [x16, #48]
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block243
-rest244:
+	BLT block283
+rest284:
 	CMP $0x04, R3
-	BLT last245
+	BLT last285
 	WORD $0x3ce96842 // ldr q2, [x2, x9]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x3ca96822 // str q2, [x1, x9]
 	CMP $0x08, R3
-	BLT last246
+	BLT last286
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00602 // ldr q2, [x16, #16]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
@@ -6709,7 +7347,7 @@ rest244:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800602 // str q2, [x16, #16]
 	CMP $0x0c, R3
-	BLT last247
+	BLT last287
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a02 // ldr q2, [x16, #32]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
@@ -6717,165 +7355,165 @@ rest244:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800a02 // str q2, [x16, #32]
 	TST R7, R7
-	BEQ done242
+	BEQ done282
 	ADD R9<<0, R2, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_133
-	TBZ $1, R7, fewer_133
+	TBNZ $2, R7, four_156
+	TBZ $1, R7, fewer_156
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R7, end_133
+	TBZ $0, R7, end_156
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_133
-fewer_133:
+	JMP end_156
+fewer_156:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R7, end_133
+	TBZ $0, R7, end_156
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_133
-four_133:
+	JMP end_156
+four_156:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_133:
+end_156:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
 	ADD $48, R16
-	TBNZ $2, R7, four_134
-	TBZ $1, R7, fewer_134
+	TBNZ $2, R7, four_157
+	TBZ $1, R7, fewer_157
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R7, end_134
+	TBZ $0, R7, end_157
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_134
-fewer_134:
-	TBZ $0, R7, end_134
+	JMP end_157
+fewer_157:
+	TBZ $0, R7, end_157
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_134
-four_134:
+	JMP end_157
+four_157:
 	WORD $0x3d800202 // str q2, [x16]
-end_134:
-	JMP done242
-last247:
+end_157:
+	JMP done282
+last287:
 	TST R7, R7
-	BEQ done242
+	BEQ done282
 	ADD R9<<0, R2, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_135
-	TBZ $1, R7, fewer_135
+	TBNZ $2, R7, four_158
+	TBZ $1, R7, fewer_158
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R7, end_135
+	TBZ $0, R7, end_158
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_135
-fewer_135:
+	JMP end_158
+fewer_158:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R7, end_135
+	TBZ $0, R7, end_158
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_135
-four_135:
+	JMP end_158
+four_158:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_135:
+end_158:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
 	ADD $32, R16
-	TBNZ $2, R7, four_136
-	TBZ $1, R7, fewer_136
+	TBNZ $2, R7, four_159
+	TBZ $1, R7, fewer_159
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R7, end_136
+	TBZ $0, R7, end_159
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_136
-fewer_136:
-	TBZ $0, R7, end_136
+	JMP end_159
+fewer_159:
+	TBZ $0, R7, end_159
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_136
-four_136:
+	JMP end_159
+four_159:
 	WORD $0x3d800202 // str q2, [x16]
-end_136:
-	JMP done242
-last246:
+end_159:
+	JMP done282
+last286:
 	TST R7, R7
-	BEQ done242
+	BEQ done282
 	ADD R9<<0, R2, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_137
-	TBZ $1, R7, fewer_137
+	TBNZ $2, R7, four_160
+	TBZ $1, R7, fewer_160
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R7, end_137
+	TBZ $0, R7, end_160
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_137
-fewer_137:
+	JMP end_160
+fewer_160:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R7, end_137
+	TBZ $0, R7, end_160
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_137
-four_137:
+	JMP end_160
+four_160:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_137:
+end_160:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
 	ADD $16, R16
-	TBNZ $2, R7, four_138
-	TBZ $1, R7, fewer_138
+	TBNZ $2, R7, four_161
+	TBZ $1, R7, fewer_161
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R7, end_138
+	TBZ $0, R7, end_161
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_138
-fewer_138:
-	TBZ $0, R7, end_138
+	JMP end_161
+fewer_161:
+	TBZ $0, R7, end_161
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_138
-four_138:
+	JMP end_161
+four_161:
 	WORD $0x3d800202 // str q2, [x16]
-end_138:
-	JMP done242
-last245:
+end_161:
+	JMP done282
+last285:
 	TST R7, R7
-	BEQ done242
+	BEQ done282
 	ADD R9<<0, R2, R16
-	TBNZ $2, R7, four_139
-	TBZ $1, R7, fewer_139
+	TBNZ $2, R7, four_162
+	TBZ $1, R7, fewer_162
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R7, end_139
+	TBZ $0, R7, end_162
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_139
-fewer_139:
+	JMP end_162
+fewer_162:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R7, end_139
+	TBZ $0, R7, end_162
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_139
-four_139:
+	JMP end_162
+four_162:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_139:
+end_162:
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	ADD R9<<0, R1, R16
-	TBNZ $2, R7, four_140
-	TBZ $1, R7, fewer_140
+	TBNZ $2, R7, four_163
+	TBZ $1, R7, fewer_163
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R7, end_140
+	TBZ $0, R7, end_163
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_140
-fewer_140:
-	TBZ $0, R7, end_140
+	JMP end_163
+fewer_163:
+	TBZ $0, R7, end_163
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_140
-four_140:
+	JMP end_163
+four_163:
 	WORD $0x3d800202 // str q2, [x16]
-end_140:
-done242:
+end_163:
+done282:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE row229
-end228:
+	BNE row268
+end267:
 	RET
 
 // func copyRows128(args *byte)
@@ -6883,10 +7521,10 @@ TEXT ·copyRows128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end248
+	BLE end288
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end248
+	BLE end288
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -6895,58 +7533,58 @@ TEXT ·copyRows128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R6
 	AND $0x03, R3
 	MOVD 32(R0), R7
-row249:
+row289:
 	MOVD ZR, R8
 	CMP R6, R8
-	BGE rest252
-block251:
+	BGE rest293
+block292:
 	WORD $0x3ce86840 // ldr q0, [x2, x8]
 	WORD $0x3ca86820 // str q0, [x1, x8]
 	ADD $0x00000010, R8
 	CMP R6, R8
-	BLT block251
-rest252:
+	BLT block292
+rest293:
 	TST R3, R3
-	BEQ done250
+	BEQ done291
 	ADD R8<<0, R2, R16
-	TBNZ $2, R3, four_141
-	TBZ $1, R3, fewer_141
+	TBNZ $2, R3, four_164
+	TBZ $1, R3, fewer_164
 	WORD $0xfd400200 // ldr d0, [x16]
-	TBZ $0, R3, end_141
+	TBZ $0, R3, end_164
 	ADD $8, R16, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_141
-fewer_141:
+	JMP end_164
+fewer_164:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R3, end_141
+	TBZ $0, R3, end_164
 	WORD $0xbd400200 // ldr s0, [x16]
-	JMP end_141
-four_141:
+	JMP end_164
+four_164:
 	WORD $0x3dc00200 // ldr q0, [x16]
-end_141:
+end_164:
 	ADD R8<<0, R1, R16
-	TBNZ $2, R3, four_142
-	TBZ $1, R3, fewer_142
+	TBNZ $2, R3, four_165
+	TBZ $1, R3, fewer_165
 	WORD $0xfd000200 // str d0, [x16]
-	TBZ $0, R3, end_142
+	TBZ $0, R3, end_165
 	ADD $8, R16, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_142
-fewer_142:
-	TBZ $0, R3, end_142
+	JMP end_165
+fewer_165:
+	TBZ $0, R3, end_165
 	WORD $0xbd000200 // str s0, [x16]
-	JMP end_142
-four_142:
+	JMP end_165
+four_165:
 	WORD $0x3d800200 // str q0, [x16]
-end_142:
-done250:
+end_165:
+done291:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R7
-	BNE row249
-end248:
+	BNE row289
+end288:
 	RET
 
 // func transpose128(args *byte)
@@ -6954,14 +7592,14 @@ TEXT ·transpose128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end253
+	BLE end294
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end253
+	BLE end294
 	MOVD 8(R0), R1
 	MOVD 0(R0), R2
 	MOVD 32(R0), R3
-block254:
+block295:
 	MOVD R3, R6
 	MOVD $0x00000004, R7
 	CMP R7, R6
@@ -6969,7 +7607,7 @@ block254:
 	MOVD R1, R7
 	MOVD R2, R8
 	MOVD 40(R0), R9
-block255:
+block296:
 	MOVD R9, R10
 	MOVD $0x00000004, R11
 	CMP R11, R10
@@ -6977,78 +7615,78 @@ block255:
 	MOVD R7, R11
 	MOVD R6, R12
 	MOVD ZR, R13
-	TBNZ $2, R10, four_143
-	TBZ $1, R10, fewer_143
+	TBNZ $2, R10, four_166
+	TBZ $1, R10, fewer_166
 	WORD $0xfd400160 // ldr d0, [x11]
-	TBZ $0, R10, end_143
+	TBZ $0, R10, end_166
 	ADD $8, R11, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_143
-fewer_143:
+	JMP end_166
+fewer_166:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R10, end_143
+	TBZ $0, R10, end_166
 	WORD $0xbd400160 // ldr s0, [x11]
-	JMP end_143
-four_143:
+	JMP end_166
+four_166:
 	WORD $0x3dc00160 // ldr q0, [x11]
-end_143:
+end_166:
 	MOVD 64(R0), R14
 	SUBS $1, R12
 	CSEL LE, R13, R14, R14
 	ADD R14, R11
-	TBNZ $2, R10, four_144
-	TBZ $1, R10, fewer_144
+	TBNZ $2, R10, four_167
+	TBZ $1, R10, fewer_167
 	WORD $0xfd400161 // ldr d1, [x11]
-	TBZ $0, R10, end_144
+	TBZ $0, R10, end_167
 	ADD $8, R11, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_144
-fewer_144:
+	JMP end_167
+fewer_167:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_144
+	TBZ $0, R10, end_167
 	WORD $0xbd400161 // ldr s1, [x11]
-	JMP end_144
-four_144:
+	JMP end_167
+four_167:
 	WORD $0x3dc00161 // ldr q1, [x11]
-end_144:
+end_167:
 	MOVD 64(R0), R14
 	SUBS $1, R12
 	CSEL LE, R13, R14, R14
 	ADD R14, R11
-	TBNZ $2, R10, four_145
-	TBZ $1, R10, fewer_145
+	TBNZ $2, R10, four_168
+	TBZ $1, R10, fewer_168
 	WORD $0xfd400162 // ldr d2, [x11]
-	TBZ $0, R10, end_145
+	TBZ $0, R10, end_168
 	ADD $8, R11, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_145
-fewer_145:
+	JMP end_168
+fewer_168:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_145
+	TBZ $0, R10, end_168
 	WORD $0xbd400162 // ldr s2, [x11]
-	JMP end_145
-four_145:
+	JMP end_168
+four_168:
 	WORD $0x3dc00162 // ldr q2, [x11]
-end_145:
+end_168:
 	MOVD 64(R0), R14
 	SUBS $1, R12
 	CSEL LE, R13, R14, R14
 	ADD R14, R11
-	TBNZ $2, R10, four_146
-	TBZ $1, R10, fewer_146
+	TBNZ $2, R10, four_169
+	TBZ $1, R10, fewer_169
 	WORD $0xfd400163 // ldr d3, [x11]
-	TBZ $0, R10, end_146
+	TBZ $0, R10, end_169
 	ADD $8, R11, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_146
-fewer_146:
+	JMP end_169
+fewer_169:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_146
+	TBZ $0, R10, end_169
 	WORD $0xbd400163 // ldr s3, [x11]
-	JMP end_146
-four_146:
+	JMP end_169
+four_169:
 	WORD $0x3dc00163 // ldr q3, [x11]
-end_146:
+end_169:
 	WORD $0x4e813804 // zip1 v4.4s, v0.4s, v1.4s
 	WORD $0x4e817800 // zip2 v0.4s, v0.4s, v1.4s
 	WORD $0x4e833841 // zip1 v1.4s, v2.4s, v3.4s
@@ -7058,88 +7696,88 @@ end_146:
 	WORD $0x4ec23804 // zip1 v4.2d, v0.2d, v2.2d
 	WORD $0x4ec27800 // zip2 v0.2d, v0.2d, v2.2d
 	MOVD R8, R11
-	TBNZ $2, R6, four_147
-	TBZ $1, R6, fewer_147
+	TBNZ $2, R6, four_170
+	TBZ $1, R6, fewer_170
 	WORD $0xfd000163 // str d3, [x11]
-	TBZ $0, R6, end_147
+	TBZ $0, R6, end_170
 	ADD $8, R11, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_147
-fewer_147:
-	TBZ $0, R6, end_147
+	JMP end_170
+fewer_170:
+	TBZ $0, R6, end_170
 	WORD $0xbd000163 // str s3, [x11]
-	JMP end_147
-four_147:
+	JMP end_170
+four_170:
 	WORD $0x3d800163 // str q3, [x11]
-end_147:
+end_170:
 	SUBS $1, R10
-	BLE stored256
+	BLE stored297
 	MOVD 56(R0), R17
 	ADD R17, R11
-	TBNZ $2, R6, four_148
-	TBZ $1, R6, fewer_148
+	TBNZ $2, R6, four_171
+	TBZ $1, R6, fewer_171
 	WORD $0xfd000161 // str d1, [x11]
-	TBZ $0, R6, end_148
+	TBZ $0, R6, end_171
 	ADD $8, R11, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_148
-fewer_148:
-	TBZ $0, R6, end_148
+	JMP end_171
+fewer_171:
+	TBZ $0, R6, end_171
 	WORD $0xbd000161 // str s1, [x11]
-	JMP end_148
-four_148:
+	JMP end_171
+four_171:
 	WORD $0x3d800161 // str q1, [x11]
-end_148:
+end_171:
 	SUBS $1, R10
-	BLE stored256
+	BLE stored297
 	MOVD 56(R0), R17
 	ADD R17, R11
-	TBNZ $2, R6, four_149
-	TBZ $1, R6, fewer_149
+	TBNZ $2, R6, four_172
+	TBZ $1, R6, fewer_172
 	WORD $0xfd000164 // str d4, [x11]
-	TBZ $0, R6, end_149
+	TBZ $0, R6, end_172
 	ADD $8, R11, R17
 	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
-	JMP end_149
-fewer_149:
-	TBZ $0, R6, end_149
+	JMP end_172
+fewer_172:
+	TBZ $0, R6, end_172
 	WORD $0xbd000164 // str s4, [x11]
-	JMP end_149
-four_149:
+	JMP end_172
+four_172:
 	WORD $0x3d800164 // str q4, [x11]
-end_149:
+end_172:
 	SUBS $1, R10
-	BLE stored256
+	BLE stored297
 	MOVD 56(R0), R17
 	ADD R17, R11
-	TBNZ $2, R6, four_150
-	TBZ $1, R6, fewer_150
+	TBNZ $2, R6, four_173
+	TBZ $1, R6, fewer_173
 	WORD $0xfd000160 // str d0, [x11]
-	TBZ $0, R6, end_150
+	TBZ $0, R6, end_173
 	ADD $8, R11, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_150
-fewer_150:
-	TBZ $0, R6, end_150
+	JMP end_173
+fewer_173:
+	TBZ $0, R6, end_173
 	WORD $0xbd000160 // str s0, [x11]
-	JMP end_150
-four_150:
+	JMP end_173
+four_173:
 	WORD $0x3d800160 // str q0, [x11]
-end_150:
-stored256:
+end_173:
+stored297:
 	ADD $0x10, R7
 	MOVD 56(R0), R10
 	LSL $0x02, R10
 	ADD R10, R8
 	SUBS $0x04, R9
-	BGT block255
+	BGT block296
 	MOVD 64(R0), R6
 	LSL $0x02, R6
 	ADD R6, R1
 	ADD $0x10, R2
 	SUBS $0x04, R3
-	BGT block254
-end253:
+	BGT block295
+end294:
 	RET
 
 // func copyBlocks128(args *byte)
@@ -7147,153 +7785,153 @@ TEXT ·copyBlocks128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end257
+	BLE end298
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end257
+	BLE end298
 	MOVD 48(R0), R17
 	CMP $0x00, R17
-	BLE end257
+	BLE end298
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
 	MOVD 56(R0), R6
 	MOVD 64(R0), R7
 	CMP $0x04, R3
-	BLT narrow258
-	BEQ full259
+	BLT narrow299
+	BEQ full300
 	MOVD R3, R8
 	AND $-4, R8
 	LSL $0x02, R8
 	AND $0x03, R3
 	MOVD 48(R0), R9
-blocks260:
+blocks301:
 	MOVD R1, R10
 	MOVD R2, R11
 	MOVD 32(R0), R12
-row261:
+row302:
 	MOVD ZR, R13
 	CMP R8, R13
-	BGE rest264
-block263:
+	BGE rest306
+block305:
 	WORD $0x3ced6960 // ldr q0, [x11, x13]
 	WORD $0x3cad6940 // str q0, [x10, x13]
 	ADD $0x00000010, R13
 	CMP R8, R13
-	BLT block263
-rest264:
+	BLT block305
+rest306:
 	TST R3, R3
-	BEQ done262
+	BEQ done304
 	ADD R13<<0, R11, R16
-	TBNZ $2, R3, four_151
-	TBZ $1, R3, fewer_151
+	TBNZ $2, R3, four_174
+	TBZ $1, R3, fewer_174
 	WORD $0xfd400200 // ldr d0, [x16]
-	TBZ $0, R3, end_151
+	TBZ $0, R3, end_174
 	ADD $8, R16, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_151
-fewer_151:
+	JMP end_174
+fewer_174:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R3, end_151
+	TBZ $0, R3, end_174
 	WORD $0xbd400200 // ldr s0, [x16]
-	JMP end_151
-four_151:
+	JMP end_174
+four_174:
 	WORD $0x3dc00200 // ldr q0, [x16]
-end_151:
+end_174:
 	ADD R13<<0, R10, R16
-	TBNZ $2, R3, four_152
-	TBZ $1, R3, fewer_152
+	TBNZ $2, R3, four_175
+	TBZ $1, R3, fewer_175
 	WORD $0xfd000200 // str d0, [x16]
-	TBZ $0, R3, end_152
+	TBZ $0, R3, end_175
 	ADD $8, R16, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_152
-fewer_152:
-	TBZ $0, R3, end_152
+	JMP end_175
+fewer_175:
+	TBZ $0, R3, end_175
 	WORD $0xbd000200 // str s0, [x16]
-	JMP end_152
-four_152:
+	JMP end_175
+four_175:
 	WORD $0x3d800200 // str q0, [x16]
-end_152:
-done262:
+end_175:
+done304:
 	ADD R6, R10
 	ADD R7, R11
 	SUBS $1, R12
-	BNE row261
+	BNE row302
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
 	SUBS $1, R9
-	BNE blocks260
-	JMP end257
-full259:
+	BNE blocks301
+	JMP end298
+full300:
 	MOVD 48(R0), R3
-blocks265:
+blocks307:
 	MOVD R1, R8
 	MOVD R2, R9
 	MOVD 32(R0), R10
-row266:
+row308:
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3d800100 // str q0, [x8, #0]
 	ADD R6, R8
 	ADD R7, R9
 	SUBS $1, R10
-	BNE row266
+	BNE row308
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
 	SUBS $1, R3
-	BNE blocks265
-	JMP end257
-narrow258:
+	BNE blocks307
+	JMP end298
+narrow299:
 	MOVD 48(R0), R8
-blocks267:
+blocks310:
 	MOVD R1, R9
 	MOVD R2, R10
 	MOVD 32(R0), R11
-row268:
-	TBNZ $2, R3, four_153
-	TBZ $1, R3, fewer_153
+row311:
+	TBNZ $2, R3, four_176
+	TBZ $1, R3, fewer_176
 	WORD $0xfd400140 // ldr d0, [x10]
-	TBZ $0, R3, end_153
+	TBZ $0, R3, end_176
 	ADD $8, R10, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_153
-fewer_153:
+	JMP end_176
+fewer_176:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R3, end_153
+	TBZ $0, R3, end_176
 	WORD $0xbd400140 // ldr s0, [x10]
-	JMP end_153
-four_153:
+	JMP end_176
+four_176:
 	WORD $0x3dc00140 // ldr q0, [x10]
-end_153:
-	TBNZ $2, R3, four_154
-	TBZ $1, R3, fewer_154
+end_176:
+	TBNZ $2, R3, four_177
+	TBZ $1, R3, fewer_177
 	WORD $0xfd000120 // str d0, [x9]
-	TBZ $0, R3, end_154
+	TBZ $0, R3, end_177
 	ADD $8, R9, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_154
-fewer_154:
-	TBZ $0, R3, end_154
+	JMP end_177
+fewer_177:
+	TBZ $0, R3, end_177
 	WORD $0xbd000120 // str s0, [x9]
-	JMP end_154
-four_154:
+	JMP end_177
+four_177:
 	WORD $0x3d800120 // str q0, [x9]
-end_154:
+end_177:
 	ADD R6, R9
 	ADD R7, R10
 	SUBS $1, R11
-	BNE row268
+	BNE row311
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE blocks267
-end257:
+	BNE blocks310
+end298:
 	RET
 
 // func maxOfFour128(args *byte)
@@ -7301,10 +7939,10 @@ TEXT ·maxOfFour128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end269
+	BLE end313
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end269
+	BLE end313
 	MOVD 8(R0), R1
 	MOVD 0(R0), R3
 	MOVD 40(R0), R2
@@ -7325,14 +7963,14 @@ TEXT ·maxOfFour128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R10
 	ADD R10, R10
 	MOVD 32(R0), R11
-row270:
+row314:
 	MOVD R1, R2
 	MOVD 64(R0), R17
 	ADD R17, R2
 	MOVD ZR, R12
 	CMP R6, R12
-	BGE rest273
-block272:
+	BGE rest318
+block317:
 	ADD R12<<1, R1, R16
 	WORD $0x3dc00200 // ldr q0, [x16, #0]
 	ADD R12<<1, R1, R16
@@ -7369,43 +8007,43 @@ block272:
 	WORD $0x3cac6860 // str q0, [x3, x12]
 	ADD $0x00000010, R12
 	CMP R6, R12
-	BLT block272
-rest273:
+	BLT block317
+rest318:
 	TST R7, R7
-	BEQ done271
+	BEQ done316
 	ADD R12<<1, R1, R16
-	TBNZ $2, R8, four_155
-	TBZ $1, R8, fewer_155
+	TBNZ $2, R8, four_178
+	TBZ $1, R8, fewer_178
 	WORD $0xfd400200 // ldr d0, [x16]
-	TBZ $0, R8, end_155
+	TBZ $0, R8, end_178
 	ADD $8, R16, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_155
-fewer_155:
+	JMP end_178
+fewer_178:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R8, end_155
+	TBZ $0, R8, end_178
 	WORD $0xbd400200 // ldr s0, [x16]
-	JMP end_155
-four_155:
+	JMP end_178
+four_178:
 	WORD $0x3dc00200 // ldr q0, [x16]
-end_155:
+end_178:
 	ADD R12<<1, R1, R16
 	ADD $16, R16
-	TBNZ $2, R9, four_156
-	TBZ $1, R9, fewer_156
+	TBNZ $2, R9, four_179
+	TBZ $1, R9, fewer_179
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R9, end_156
+	TBZ $0, R9, end_179
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_156
-fewer_156:
+	JMP end_179
+fewer_179:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R9, end_156
+	TBZ $0, R9, end_179
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_156
-four_156:
+	JMP end_179
+four_179:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_156:
+end_179:
 	WORD $0x4e811802 // uzp1 v2.4s, v0.4s, v1.4s
 	WORD $0x4e815800 // uzp2 v0.4s, v0.4s, v1.4s
 	WORD $0x6e20e441 // fcmge v1.4s, v2.4s, v0.4s
@@ -7416,38 +8054,38 @@ end_156:
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x6ee11c40 // bif v0.16b, v2.16b, v1.16b
 	ADD R12<<1, R2, R16
-	TBNZ $2, R8, four_157
-	TBZ $1, R8, fewer_157
+	TBNZ $2, R8, four_180
+	TBZ $1, R8, fewer_180
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R8, end_157
+	TBZ $0, R8, end_180
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_157
-fewer_157:
+	JMP end_180
+fewer_180:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R8, end_157
+	TBZ $0, R8, end_180
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_157
-four_157:
+	JMP end_180
+four_180:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_157:
+end_180:
 	ADD R12<<1, R2, R16
 	ADD $16, R16
-	TBNZ $2, R9, four_158
-	TBZ $1, R9, fewer_158
+	TBNZ $2, R9, four_181
+	TBZ $1, R9, fewer_181
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R9, end_158
+	TBZ $0, R9, end_181
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_158
-fewer_158:
+	JMP end_181
+fewer_181:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R9, end_158
+	TBZ $0, R9, end_181
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_158
-four_158:
+	JMP end_181
+four_181:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_158:
+end_181:
 	WORD $0x4e821823 // uzp1 v3.4s, v1.4s, v2.4s
 	WORD $0x4e825821 // uzp2 v1.4s, v1.4s, v2.4s
 	WORD $0x6e21e462 // fcmge v2.4s, v3.4s, v1.4s
@@ -7465,27 +8103,27 @@ end_158:
 	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
 	ADD R12<<0, R3, R16
-	TBNZ $2, R7, four_159
-	TBZ $1, R7, fewer_159
+	TBNZ $2, R7, four_182
+	TBZ $1, R7, fewer_182
 	WORD $0xfd000200 // str d0, [x16]
-	TBZ $0, R7, end_159
+	TBZ $0, R7, end_182
 	ADD $8, R16, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_159
-fewer_159:
-	TBZ $0, R7, end_159
+	JMP end_182
+fewer_182:
+	TBZ $0, R7, end_182
 	WORD $0xbd000200 // str s0, [x16]
-	JMP end_159
-four_159:
+	JMP end_182
+four_182:
 	WORD $0x3d800200 // str q0, [x16]
-end_159:
-done271:
+end_182:
+done316:
 	MOVD 56(R0), R17
 	ADD R17, R3
 	ADD R10, R1
 	SUBS $1, R11
-	BNE row270
-end269:
+	BNE row314
+end313:
 	RET
 
 // func maxOfFourGrad128(args *byte)
@@ -7493,10 +8131,10 @@ TEXT ·maxOfFourGrad128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end274
+	BLE end319
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end274
+	BLE end319
 	MOVD 8(R0), R1
 	MOVD 0(R0), R3
 	MOVD 16(R0), R6
@@ -7520,14 +8158,14 @@ TEXT ·maxOfFourGrad128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R12
 	ADD R12, R12
 	MOVD 32(R0), R13
-row275:
+row320:
 	MOVD R1, R2
 	MOVD 64(R0), R17
 	ADD R17, R2
 	MOVD ZR, R14
 	CMP R7, R14
-	BGE rest278
-block277:
+	BGE rest324
+block323:
 	ADD R14<<1, R1, R16
 	WORD $0x3dc00200 // ldr q0, [x16, #0]
 	ADD R14<<1, R1, R16
@@ -7585,43 +8223,43 @@ block277:
 	WORD $0x3d800600 // str q0, [x16, #16]
 	ADD $0x00000010, R14
 	CMP R7, R14
-	BLT block277
-rest278:
+	BLT block323
+rest324:
 	TST R8, R8
-	BEQ done276
+	BEQ done322
 	ADD R14<<1, R1, R16
-	TBNZ $2, R9, four_160
-	TBZ $1, R9, fewer_160
+	TBNZ $2, R9, four_183
+	TBZ $1, R9, fewer_183
 	WORD $0xfd400200 // ldr d0, [x16]
-	TBZ $0, R9, end_160
+	TBZ $0, R9, end_183
 	ADD $8, R16, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_160
-fewer_160:
+	JMP end_183
+fewer_183:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R9, end_160
+	TBZ $0, R9, end_183
 	WORD $0xbd400200 // ldr s0, [x16]
-	JMP end_160
-four_160:
+	JMP end_183
+four_183:
 	WORD $0x3dc00200 // ldr q0, [x16]
-end_160:
+end_183:
 	ADD R14<<1, R1, R16
 	ADD $16, R16
-	TBNZ $2, R10, four_161
-	TBZ $1, R10, fewer_161
+	TBNZ $2, R10, four_184
+	TBZ $1, R10, fewer_184
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_161
+	TBZ $0, R10, end_184
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_161
-fewer_161:
+	JMP end_184
+fewer_184:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_161
+	TBZ $0, R10, end_184
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_161
-four_161:
+	JMP end_184
+four_184:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_161:
+end_184:
 	WORD $0x4e811802 // uzp1 v2.4s, v0.4s, v1.4s
 	WORD $0x4e815800 // uzp2 v0.4s, v0.4s, v1.4s
 	WORD $0x6e20e441 // fcmge v1.4s, v2.4s, v0.4s
@@ -7632,38 +8270,38 @@ end_161:
 	WORD $0x4e231c21 // and v1.16b, v1.16b, v3.16b
 	WORD $0x6ee11c40 // bif v0.16b, v2.16b, v1.16b
 	ADD R14<<1, R2, R16
-	TBNZ $2, R9, four_162
-	TBZ $1, R9, fewer_162
+	TBNZ $2, R9, four_185
+	TBZ $1, R9, fewer_185
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R9, end_162
+	TBZ $0, R9, end_185
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_162
-fewer_162:
+	JMP end_185
+fewer_185:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R9, end_162
+	TBZ $0, R9, end_185
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_162
-four_162:
+	JMP end_185
+four_185:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_162:
+end_185:
 	ADD R14<<1, R2, R16
 	ADD $16, R16
-	TBNZ $2, R10, four_163
-	TBZ $1, R10, fewer_163
+	TBNZ $2, R10, four_186
+	TBZ $1, R10, fewer_186
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_163
+	TBZ $0, R10, end_186
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_163
-fewer_163:
+	JMP end_186
+fewer_186:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_163
+	TBZ $0, R10, end_186
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_163
-four_163:
+	JMP end_186
+four_186:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_163:
+end_186:
 	WORD $0x4e831844 // uzp1 v4.4s, v2.4s, v3.4s
 	WORD $0x4e835842 // uzp2 v2.4s, v2.4s, v3.4s
 	WORD $0x6e22e483 // fcmge v3.4s, v4.4s, v2.4s
@@ -7681,21 +8319,21 @@ end_163:
 	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6ea41c40 // bit v0.16b, v2.16b, v4.16b
 	ADD R14<<0, R6, R16
-	TBNZ $2, R8, four_164
-	TBZ $1, R8, fewer_164
+	TBNZ $2, R8, four_187
+	TBZ $1, R8, fewer_187
 	WORD $0xfd400200 // ldr d0, [x16]
-	TBZ $0, R8, end_164
+	TBZ $0, R8, end_187
 	ADD $8, R16, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_164
-fewer_164:
+	JMP end_187
+fewer_187:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R8, end_164
+	TBZ $0, R8, end_187
 	WORD $0xbd400200 // ldr s0, [x16]
-	JMP end_164
-four_164:
+	JMP end_187
+four_187:
 	WORD $0x3dc00200 // ldr q0, [x16]
-end_164:
+end_187:
 	WORD $0x4e201c82 // and v2.16b, v4.16b, v0.16b
 	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
 	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
@@ -7703,36 +8341,36 @@ end_164:
 	WORD $0x4e813804 // zip1 v4.4s, v0.4s, v1.4s
 	WORD $0x4e817800 // zip2 v0.4s, v0.4s, v1.4s
 	ADD R14<<1, R3, R16
-	TBNZ $2, R9, four_165
-	TBZ $1, R9, fewer_165
+	TBNZ $2, R9, four_188
+	TBZ $1, R9, fewer_188
 	WORD $0xfd000204 // str d4, [x16]
-	TBZ $0, R9, end_165
+	TBZ $0, R9, end_188
 	ADD $8, R16, R17
 	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
-	JMP end_165
-fewer_165:
-	TBZ $0, R9, end_165
+	JMP end_188
+fewer_188:
+	TBZ $0, R9, end_188
 	WORD $0xbd000204 // str s4, [x16]
-	JMP end_165
-four_165:
+	JMP end_188
+four_188:
 	WORD $0x3d800204 // str q4, [x16]
-end_165:
+end_188:
 	ADD R14<<1, R3, R16
 	ADD $16, R16
-	TBNZ $2, R10, four_166
-	TBZ $1, R10, fewer_166
+	TBNZ $2, R10, four_189
+	TBZ $1, R10, fewer_189
 	WORD $0xfd000200 // str d0, [x16]
-	TBZ $0, R10, end_166
+	TBZ $0, R10, end_189
 	ADD $8, R16, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_166
-fewer_166:
-	TBZ $0, R10, end_166
+	JMP end_189
+fewer_189:
+	TBZ $0, R10, end_189
 	WORD $0xbd000200 // str s0, [x16]
-	JMP end_166
-four_166:
+	JMP end_189
+four_189:
 	WORD $0x3d800200 // str q0, [x16]
-end_166:
+end_189:
 	MOVD R3, R2
 	MOVD 56(R0), R17
 	ADD R17, R2
@@ -7741,44 +8379,44 @@ end_166:
 	WORD $0x4e803822 // zip1 v2.4s, v1.4s, v0.4s
 	WORD $0x4e807820 // zip2 v0.4s, v1.4s, v0.4s
 	ADD R14<<1, R2, R16
-	TBNZ $2, R9, four_167
-	TBZ $1, R9, fewer_167
+	TBNZ $2, R9, four_190
+	TBZ $1, R9, fewer_190
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R9, end_167
+	TBZ $0, R9, end_190
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_167
-fewer_167:
-	TBZ $0, R9, end_167
+	JMP end_190
+fewer_190:
+	TBZ $0, R9, end_190
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_167
-four_167:
+	JMP end_190
+four_190:
 	WORD $0x3d800202 // str q2, [x16]
-end_167:
+end_190:
 	ADD R14<<1, R2, R16
 	ADD $16, R16
-	TBNZ $2, R10, four_168
-	TBZ $1, R10, fewer_168
+	TBNZ $2, R10, four_191
+	TBZ $1, R10, fewer_191
 	WORD $0xfd000200 // str d0, [x16]
-	TBZ $0, R10, end_168
+	TBZ $0, R10, end_191
 	ADD $8, R16, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_168
-fewer_168:
-	TBZ $0, R10, end_168
+	JMP end_191
+fewer_191:
+	TBZ $0, R10, end_191
 	WORD $0xbd000200 // str s0, [x16]
-	JMP end_168
-four_168:
+	JMP end_191
+four_191:
 	WORD $0x3d800200 // str q0, [x16]
-end_168:
-done276:
+end_191:
+done322:
 	ADD R11, R3
 	MOVD 72(R0), R17
 	ADD R17, R6
 	ADD R12, R1
 	SUBS $1, R13
-	BNE row275
-end274:
+	BNE row320
+end319:
 	RET
 
 // func dropout128(args *byte)
@@ -7787,7 +8425,7 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	MOVD args+0(FP), R0
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end279
+	BLE end325
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R0
@@ -7795,9 +8433,9 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	ADD $28, R2, R16
 	WORD $0x4d40ca01 // ld1r {v1.4s}, [x16]
 	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
-loop280:
+loop326:
 	CMP $0x40, R0
-	BLT part281
+	BLT part327
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	ADD $8, R2, R16
 	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
@@ -8400,10 +9038,10 @@ loop280:
 	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
 	ADD $0x00000100, R1
 	SUBS $0x40, R0
-	JMP loop280
-part281:
+	JMP loop326
+part327:
 	TST R0, R0
-	BEQ end279
+	BEQ end325
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	ADD $8, R2, R16
 	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
@@ -9011,53 +9649,54 @@ part281:
 	AND $0x03, R0
 	MOVD ZR, R6
 	CMP R3, R6
-	BGE rest284
-block283:
+	BGE rest330
+block329:
 	WORD $0x3ce66840 // ldr q0, [x2, x6]
 	WORD $0x3ca66820 // str q0, [x1, x6]
 	ADD $0x00000010, R6
 	CMP R3, R6
-	BLT block283
-rest284:
+	BLT block329
+rest330:
 	TST R0, R0
-	BEQ done282
+	BEQ done328
 	ADD R6<<0, R2, R16
-	TBNZ $2, R0, four_169
-	TBZ $1, R0, fewer_169
+	TBNZ $2, R0, four_192
+	TBZ $1, R0, fewer_192
 	WORD $0xfd400200 // ldr d0, [x16]
-	TBZ $0, R0, end_169
+	TBZ $0, R0, end_192
 	ADD $8, R16, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_169
-fewer_169:
+	JMP end_192
+fewer_192:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R0, end_169
+	TBZ $0, R0, end_192
 	WORD $0xbd400200 // ldr s0, [x16]
-	JMP end_169
-four_169:
+	JMP end_192
+four_192:
 	WORD $0x3dc00200 // ldr q0, [x16]
-end_169:
+end_192:
 	ADD R6<<0, R1, R16
-	TBNZ $2, R0, four_170
-	TBZ $1, R0, fewer_170
+	TBNZ $2, R0, four_193
+	TBZ $1, R0, fewer_193
 	WORD $0xfd000200 // str d0, [x16]
-	TBZ $0, R0, end_170
+	TBZ $0, R0, end_193
 	ADD $8, R16, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_170
-fewer_170:
-	TBZ $0, R0, end_170
+	JMP end_193
+fewer_193:
+	TBZ $0, R0, end_193
 	WORD $0xbd000200 // str s0, [x16]
-	JMP end_170
-four_170:
+	JMP end_193
+four_193:
 	WORD $0x3d800200 // str q0, [x16]
-end_170:
-done282:
-end279:
+end_193:
+done328:
+end325:
 	RET
 
 // func gemm1x128(args *byte)
 TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
@@ -9066,11 +9705,11 @@ TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R7
 	MOVD 72(R0), R8
-tile286:
+tile332:
 	CMP $0x00000020, R6
-	BLT next287
+	BLT next333
 	TST R3, R3
-	BEQ zeros289
+	BEQ zeros335
 	MOVD R3, R9
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
@@ -9080,8 +9719,8 @@ tile286:
 	WORD $0x3dc01525 // ldr q5, [x9, #80]
 	WORD $0x3dc01926 // ldr q6, [x9, #96]
 	WORD $0x3dc01d27 // ldr q7, [x9, #112]
-	JMP ready290
-zeros289:
+	JMP ready336
+zeros335:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9090,13 +9729,13 @@ zeros289:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready290:
+ready336:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed292
-k291:
+	BLE summed338
+k337:
 	WORD $0x3dc00148 // ldr q8, [x10, #0]
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
@@ -9117,8 +9756,44 @@ k291:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k291
-summed292:
+	BNE k337
+summed338:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain339
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+plain339:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9131,35 +9806,35 @@ summed292:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same288
+	BEQ same334
 	ADD $0x00000080, R3
-same288:
+same334:
 	SUBS $0x00000020, R6
-	JMP tile286
-next287:
-tile293:
+	JMP tile332
+next333:
+tile340:
 	CMP $0x00000010, R6
-	BLT next294
+	BLT next341
 	TST R3, R3
-	BEQ zeros296
+	BEQ zeros343
 	MOVD R3, R9
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
 	WORD $0x3dc00d23 // ldr q3, [x9, #48]
-	JMP ready297
-zeros296:
+	JMP ready344
+zeros343:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready297:
+ready344:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed299
-k298:
+	BLE summed346
+k345:
 	WORD $0x3dc00144 // ldr q4, [x10, #0]
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
@@ -9172,8 +9847,28 @@ k298:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k298
-summed299:
+	BNE k345
+summed346:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain347
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+plain347:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9182,69 +9877,69 @@ summed299:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same295
+	BEQ same342
 	ADD $0x00000040, R3
-same295:
+same342:
 	SUBS $0x00000010, R6
-	JMP tile293
-next294:
+	JMP tile340
+next341:
 	TST R6, R6
-	BLE end285
+	BLE end331
 	MOVD R6, R9
 	SUBS $0x0c, R9
-	BLE fewer302
+	BLE fewer350
 	TST R3, R3
-	BEQ zeros303
+	BEQ zeros351
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R9, four_171
-	TBZ $1, R9, fewer_171
+	TBNZ $2, R9, four_194
+	TBZ $1, R9, fewer_194
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R9, end_171
+	TBZ $0, R9, end_194
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_171
-fewer_171:
+	JMP end_194
+fewer_194:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R9, end_171
+	TBZ $0, R9, end_194
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_171
-four_171:
+	JMP end_194
+four_194:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_171:
-	JMP ready304
-zeros303:
+end_194:
+	JMP ready352
+zeros351:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready304:
+ready352:
 	MOVD 8(R0), R3
-	MOVD 48(R0), R0
-	TST R0, R0
-	BLE summed306
-k305:
+	MOVD 48(R0), R6
+	TST R6, R6
+	BLE summed354
+k353:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	WORD $0x3dc00445 // ldr q5, [x2, #16]
 	WORD $0x3dc00846 // ldr q6, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R9, four_172
-	TBZ $1, R9, fewer_172
+	TBNZ $2, R9, four_195
+	TBZ $1, R9, fewer_195
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R9, end_172
+	TBZ $0, R9, end_195
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_172
-fewer_172:
+	JMP end_195
+fewer_195:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R9, end_172
+	TBZ $0, R9, end_195
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_172
-four_172:
+	JMP end_195
+four_195:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_172:
+end_195:
 	WORD $0xbd400068 // ldr s8, [x3, #0]
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
@@ -9252,255 +9947,312 @@ end_172:
 	WORD $0x4f8810e3 // fmla v3.4s, v7.4s, v8.s[0]
 	ADD R8, R2
 	ADD R7, R3
-	SUBS $1, R0
-	BNE k305
-summed306:
+	SUBS $1, R6
+	BNE k353
+summed354:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain355
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+plain355:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
 	WORD $0x3d800802 // str q2, [x0, #32]
 	ADD $48, R0, R16
-	TBNZ $2, R9, four_173
-	TBZ $1, R9, fewer_173
+	TBNZ $2, R9, four_196
+	TBZ $1, R9, fewer_196
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R9, end_173
+	TBZ $0, R9, end_196
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_173
-fewer_173:
-	TBZ $0, R9, end_173
+	JMP end_196
+fewer_196:
+	TBZ $0, R9, end_196
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_173
-four_173:
+	JMP end_196
+four_196:
 	WORD $0x3d800203 // str q3, [x16]
-end_173:
-	JMP end285
-fewer302:
+end_196:
+	JMP end331
+fewer350:
 	MOVD R6, R9
 	SUBS $0x08, R9
-	BLE fewer307
+	BLE fewer356
 	TST R3, R3
-	BEQ zeros308
+	BEQ zeros357
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R9, four_174
-	TBZ $1, R9, fewer_174
+	TBNZ $2, R9, four_197
+	TBZ $1, R9, fewer_197
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R9, end_174
+	TBZ $0, R9, end_197
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_174
-fewer_174:
+	JMP end_197
+fewer_197:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R9, end_174
+	TBZ $0, R9, end_197
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_174
-four_174:
+	JMP end_197
+four_197:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_174:
-	JMP ready309
-zeros308:
+end_197:
+	JMP ready358
+zeros357:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready309:
+ready358:
 	MOVD 8(R0), R3
-	MOVD 48(R0), R0
-	TST R0, R0
-	BLE summed311
-k310:
+	MOVD 48(R0), R6
+	TST R6, R6
+	BLE summed360
+k359:
 	WORD $0x3dc00043 // ldr q3, [x2, #0]
 	WORD $0x3dc00444 // ldr q4, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R9, four_175
-	TBZ $1, R9, fewer_175
+	TBNZ $2, R9, four_198
+	TBZ $1, R9, fewer_198
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R9, end_175
+	TBZ $0, R9, end_198
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_175
-fewer_175:
+	JMP end_198
+fewer_198:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R9, end_175
+	TBZ $0, R9, end_198
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_175
-four_175:
+	JMP end_198
+four_198:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_175:
+end_198:
 	WORD $0xbd400066 // ldr s6, [x3, #0]
 	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
 	ADD R8, R2
 	ADD R7, R3
-	SUBS $1, R0
-	BNE k310
-summed311:
+	SUBS $1, R6
+	BNE k359
+summed360:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain361
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
+	WORD $0x6e205863 // not v3.16b, v3.16b
+	WORD $0x4e201c60 // and v0.16b, v3.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c3 // fcmge v3.4s, v30.4s, v1.4s
+	WORD $0x6e205863 // not v3.16b, v3.16b
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
+	WORD $0x6e205863 // not v3.16b, v3.16b
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+plain361:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
 	ADD $32, R0, R16
-	TBNZ $2, R9, four_176
-	TBZ $1, R9, fewer_176
+	TBNZ $2, R9, four_199
+	TBZ $1, R9, fewer_199
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R9, end_176
+	TBZ $0, R9, end_199
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_176
-fewer_176:
-	TBZ $0, R9, end_176
+	JMP end_199
+fewer_199:
+	TBZ $0, R9, end_199
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_176
-four_176:
+	JMP end_199
+four_199:
 	WORD $0x3d800202 // str q2, [x16]
-end_176:
-	JMP end285
-fewer307:
+end_199:
+	JMP end331
+fewer356:
 	MOVD R6, R9
 	SUBS $0x04, R9
-	BLE fewer312
+	BLE fewer362
 	TST R3, R3
-	BEQ zeros313
+	BEQ zeros363
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R9, four_177
-	TBZ $1, R9, fewer_177
+	TBNZ $2, R9, four_200
+	TBZ $1, R9, fewer_200
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R9, end_177
+	TBZ $0, R9, end_200
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_177
-fewer_177:
+	JMP end_200
+fewer_200:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R9, end_177
+	TBZ $0, R9, end_200
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_177
-four_177:
+	JMP end_200
+four_200:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_177:
-	JMP ready314
-zeros313:
+end_200:
+	JMP ready364
+zeros363:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready314:
+ready364:
 	MOVD 8(R0), R3
-	MOVD 48(R0), R0
-	TST R0, R0
-	BLE summed316
-k315:
+	MOVD 48(R0), R6
+	TST R6, R6
+	BLE summed366
+k365:
 	WORD $0x3dc00042 // ldr q2, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R9, four_178
-	TBZ $1, R9, fewer_178
+	TBNZ $2, R9, four_201
+	TBZ $1, R9, fewer_201
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R9, end_178
+	TBZ $0, R9, end_201
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_178
-fewer_178:
+	JMP end_201
+fewer_201:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R9, end_178
+	TBZ $0, R9, end_201
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_178
-four_178:
+	JMP end_201
+four_201:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_178:
+end_201:
 	WORD $0xbd400064 // ldr s4, [x3, #0]
 	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R8, R2
 	ADD R7, R3
-	SUBS $1, R0
-	BNE k315
-summed316:
+	SUBS $1, R6
+	BNE k365
+summed366:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain367
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
+	WORD $0x6e205842 // not v2.16b, v2.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
+	WORD $0x6e205842 // not v2.16b, v2.16b
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+plain367:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	ADD $16, R0, R16
-	TBNZ $2, R9, four_179
-	TBZ $1, R9, fewer_179
+	TBNZ $2, R9, four_202
+	TBZ $1, R9, fewer_202
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R9, end_179
+	TBZ $0, R9, end_202
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_179
-fewer_179:
-	TBZ $0, R9, end_179
+	JMP end_202
+fewer_202:
+	TBZ $0, R9, end_202
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_179
-four_179:
+	JMP end_202
+four_202:
 	WORD $0x3d800201 // str q1, [x16]
-end_179:
-	JMP end285
-fewer312:
+end_202:
+	JMP end331
+fewer362:
 	TST R3, R3
-	BEQ zeros317
-	TBNZ $2, R6, four_180
-	TBZ $1, R6, fewer_180
+	BEQ zeros368
+	TBNZ $2, R6, four_203
+	TBZ $1, R6, fewer_203
 	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_180
+	TBZ $0, R6, end_203
 	ADD $8, R3, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_180
-fewer_180:
+	JMP end_203
+fewer_203:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_180
+	TBZ $0, R6, end_203
 	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_180
-four_180:
+	JMP end_203
+four_203:
 	WORD $0x3dc00060 // ldr q0, [x3]
-end_180:
-	JMP ready318
-zeros317:
+end_203:
+	JMP ready369
+zeros368:
 	WORD $0x4f000400 // movi v0.4s, #0
-ready318:
+ready369:
 	MOVD 8(R0), R3
-	MOVD 48(R0), R0
-	TST R0, R0
-	BLE summed320
-k319:
-	TBNZ $2, R6, four_181
-	TBZ $1, R6, fewer_181
+	MOVD 48(R0), R9
+	TST R9, R9
+	BLE summed371
+k370:
+	TBNZ $2, R6, four_204
+	TBZ $1, R6, fewer_204
 	WORD $0xfd400041 // ldr d1, [x2]
-	TBZ $0, R6, end_181
+	TBZ $0, R6, end_204
 	ADD $8, R2, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_181
-fewer_181:
+	JMP end_204
+fewer_204:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_181
+	TBZ $0, R6, end_204
 	WORD $0xbd400041 // ldr s1, [x2]
-	JMP end_181
-four_181:
+	JMP end_204
+four_204:
 	WORD $0x3dc00041 // ldr q1, [x2]
-end_181:
+end_204:
 	WORD $0xbd400062 // ldr s2, [x3, #0]
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
 	ADD R8, R2
 	ADD R7, R3
-	SUBS $1, R0
-	BNE k319
-summed320:
+	SUBS $1, R9
+	BNE k370
+summed371:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain372
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c1 // fcmge v1.4s, v30.4s, v0.4s
+	WORD $0x6e205821 // not v1.16b, v1.16b
+	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+plain372:
 	MOVD R1, R0
-	TBNZ $2, R6, four_182
-	TBZ $1, R6, fewer_182
+	TBNZ $2, R6, four_205
+	TBZ $1, R6, fewer_205
 	WORD $0xfd000000 // str d0, [x0]
-	TBZ $0, R6, end_182
+	TBZ $0, R6, end_205
 	ADD $8, R0, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_182
-fewer_182:
-	TBZ $0, R6, end_182
+	JMP end_205
+fewer_205:
+	TBZ $0, R6, end_205
 	WORD $0xbd000000 // str s0, [x0]
-	JMP end_182
-four_182:
+	JMP end_205
+four_205:
 	WORD $0x3d800000 // str q0, [x0]
-end_182:
-end285:
+end_205:
+end331:
 	RET
 
 // func gemm2x128(args *byte)
 TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
@@ -9509,11 +10261,11 @@ TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile322:
+tile374:
 	CMP $0x00000020, R6
-	BLT next323
+	BLT next375
 	TST R3, R3
-	BEQ zeros325
+	BEQ zeros377
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -9533,8 +10285,8 @@ tile322:
 	WORD $0x3dc0154d // ldr q13, [x10, #80]
 	WORD $0x3dc0194e // ldr q14, [x10, #96]
 	WORD $0x3dc01d4f // ldr q15, [x10, #112]
-	JMP ready326
-zeros325:
+	JMP ready378
+zeros377:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9551,13 +10303,13 @@ zeros325:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready326:
+ready378:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed328
-k327:
+	BLE summed380
+k379:
 	WORD $0x3dc00170 // ldr q16, [x11, #0]
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
@@ -9587,8 +10339,76 @@ k327:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k327
-summed328:
+	BNE k379
+summed380:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain381
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e201e00 // and v0.16b, v16.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d0 // fcmge v16.4s, v30.4s, v1.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d0 // fcmge v16.4s, v30.4s, v2.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e221e02 // and v2.16b, v16.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d0 // fcmge v16.4s, v30.4s, v3.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e231e03 // and v3.16b, v16.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d0 // fcmge v16.4s, v30.4s, v4.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e241e04 // and v4.16b, v16.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d0 // fcmge v16.4s, v30.4s, v5.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e251e05 // and v5.16b, v16.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d0 // fcmge v16.4s, v30.4s, v6.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e261e06 // and v6.16b, v16.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d0 // fcmge v16.4s, v30.4s, v7.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e271e07 // and v7.16b, v16.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d0 // fcmge v16.4s, v30.4s, v8.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e281e08 // and v8.16b, v16.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d0 // fcmge v16.4s, v30.4s, v9.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e291e09 // and v9.16b, v16.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d0 // fcmge v16.4s, v30.4s, v10.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2a1e0a // and v10.16b, v16.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d0 // fcmge v16.4s, v30.4s, v11.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2b1e0b // and v11.16b, v16.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d0 // fcmge v16.4s, v30.4s, v12.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2c1e0c // and v12.16b, v16.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d0 // fcmge v16.4s, v30.4s, v13.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2d1e0d // and v13.16b, v16.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d0 // fcmge v16.4s, v30.4s, v14.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2e1e0e // and v14.16b, v16.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+plain381:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -9611,17 +10431,17 @@ summed328:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same324
+	BEQ same376
 	ADD $0x00000080, R3
-same324:
+same376:
 	SUBS $0x00000020, R6
-	JMP tile322
-next323:
-tile329:
+	JMP tile374
+next375:
+tile382:
 	CMP $0x00000010, R6
-	BLT next330
+	BLT next383
 	TST R3, R3
-	BEQ zeros332
+	BEQ zeros385
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -9633,8 +10453,8 @@ tile329:
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
 	WORD $0x3dc00d47 // ldr q7, [x10, #48]
-	JMP ready333
-zeros332:
+	JMP ready386
+zeros385:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9643,13 +10463,13 @@ zeros332:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready333:
+ready386:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed335
-k334:
+	BLE summed388
+k387:
 	WORD $0x3dc00168 // ldr q8, [x11, #0]
 	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x3dc0096a // ldr q10, [x11, #32]
@@ -9667,8 +10487,44 @@ k334:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k334
-summed335:
+	BNE k387
+summed388:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain389
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+plain389:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -9683,61 +10539,61 @@ summed335:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same331
+	BEQ same384
 	ADD $0x00000040, R3
-same331:
+same384:
 	SUBS $0x00000010, R6
-	JMP tile329
-next330:
+	JMP tile382
+next383:
 	TST R6, R6
-	BLE end321
+	BLE end373
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer338
+	BLE fewer392
 	TST R3, R3
-	BEQ zeros339
+	BEQ zeros393
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_183
-	TBZ $1, R10, fewer_183
+	TBNZ $2, R10, four_206
+	TBZ $1, R10, fewer_206
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_183
+	TBZ $0, R10, end_206
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_183
-fewer_183:
+	JMP end_206
+fewer_206:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_183
+	TBZ $0, R10, end_206
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_183
-four_183:
+	JMP end_206
+four_206:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_183:
+end_206:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R10, four_184
-	TBZ $1, R10, fewer_184
+	TBNZ $2, R10, four_207
+	TBZ $1, R10, fewer_207
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_184
+	TBZ $0, R10, end_207
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_184
-fewer_184:
+	JMP end_207
+fewer_207:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_184
+	TBZ $0, R10, end_207
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_184
-four_184:
+	JMP end_207
+four_207:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_184:
-	JMP ready340
-zeros339:
+end_207:
+	JMP ready394
+zeros393:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9746,31 +10602,31 @@ zeros339:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready340:
+ready394:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed342
-k341:
+	BLE summed396
+k395:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	WORD $0x3dc00449 // ldr q9, [x2, #16]
 	WORD $0x3dc0084a // ldr q10, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R10, four_185
-	TBZ $1, R10, fewer_185
+	TBNZ $2, R10, four_208
+	TBZ $1, R10, fewer_208
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_185
+	TBZ $0, R10, end_208
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_185
-fewer_185:
+	JMP end_208
+fewer_208:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_185
+	TBZ $0, R10, end_208
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_185
-four_185:
+	JMP end_208
+four_208:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_185:
+end_208:
 	WORD $0xbd40006c // ldr s12, [x3, #0]
 	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
@@ -9784,123 +10640,159 @@ end_185:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k341
-summed342:
+	BNE k395
+summed396:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain397
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+plain397:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_186
-	TBZ $1, R10, fewer_186
+	TBNZ $2, R10, four_209
+	TBZ $1, R10, fewer_209
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_186
+	TBZ $0, R10, end_209
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_186
-fewer_186:
-	TBZ $0, R10, end_186
+	JMP end_209
+fewer_209:
+	TBZ $0, R10, end_209
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_186
-four_186:
+	JMP end_209
+four_209:
 	WORD $0x3d800203 // str q3, [x16]
-end_186:
+end_209:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_187
-	TBZ $1, R10, fewer_187
+	TBNZ $2, R10, four_210
+	TBZ $1, R10, fewer_210
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R10, end_187
+	TBZ $0, R10, end_210
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_187
-fewer_187:
-	TBZ $0, R10, end_187
+	JMP end_210
+fewer_210:
+	TBZ $0, R10, end_210
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_187
-four_187:
+	JMP end_210
+four_210:
 	WORD $0x3d800207 // str q7, [x16]
-end_187:
-	JMP end321
-fewer338:
+end_210:
+	JMP end373
+fewer392:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer343
+	BLE fewer398
 	TST R3, R3
-	BEQ zeros344
+	BEQ zeros399
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_188
-	TBZ $1, R10, fewer_188
+	TBNZ $2, R10, four_211
+	TBZ $1, R10, fewer_211
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R10, end_188
+	TBZ $0, R10, end_211
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_188
-fewer_188:
+	JMP end_211
+fewer_211:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_188
+	TBZ $0, R10, end_211
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_188
-four_188:
+	JMP end_211
+four_211:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_188:
+end_211:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R10, four_189
-	TBZ $1, R10, fewer_189
+	TBNZ $2, R10, four_212
+	TBZ $1, R10, fewer_212
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_189
+	TBZ $0, R10, end_212
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_189
-fewer_189:
+	JMP end_212
+fewer_212:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_189
+	TBZ $0, R10, end_212
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_189
-four_189:
+	JMP end_212
+four_212:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_189:
-	JMP ready345
-zeros344:
+end_212:
+	JMP ready400
+zeros399:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready345:
+ready400:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed347
-k346:
+	BLE summed402
+k401:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R10, four_190
-	TBZ $1, R10, fewer_190
+	TBNZ $2, R10, four_213
+	TBZ $1, R10, fewer_213
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R10, end_190
+	TBZ $0, R10, end_213
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_190
-fewer_190:
+	JMP end_213
+fewer_213:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R10, end_190
+	TBZ $0, R10, end_213
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_190
-four_190:
+	JMP end_213
+four_213:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_190:
+end_213:
 	WORD $0xbd400069 // ldr s9, [x3, #0]
 	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
@@ -9912,792 +10804,36 @@ end_190:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k346
-summed347:
-	WORD $0x3d800020 // str q0, [x1, #0]
-	WORD $0x3d800421 // str q1, [x1, #16]
-	ADD $32, R1, R16
-	TBNZ $2, R10, four_191
-	TBZ $1, R10, fewer_191
-	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R10, end_191
-	ADD $8, R16, R17
-	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_191
-fewer_191:
-	TBZ $0, R10, end_191
-	WORD $0xbd000202 // str s2, [x16]
-	JMP end_191
-four_191:
-	WORD $0x3d800202 // str q2, [x16]
-end_191:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	WORD $0x3d800023 // str q3, [x1, #0]
-	WORD $0x3d800424 // str q4, [x1, #16]
-	ADD $32, R1, R16
-	TBNZ $2, R10, four_192
-	TBZ $1, R10, fewer_192
-	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_192
-	ADD $8, R16, R17
-	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_192
-fewer_192:
-	TBZ $0, R10, end_192
-	WORD $0xbd000205 // str s5, [x16]
-	JMP end_192
-four_192:
-	WORD $0x3d800205 // str q5, [x16]
-end_192:
-	JMP end321
-fewer343:
-	MOVD R6, R10
-	SUBS $0x04, R10
-	BLE fewer348
-	TST R3, R3
-	BEQ zeros349
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_193
-	TBZ $1, R10, fewer_193
-	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_193
-	ADD $8, R16, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_193
-fewer_193:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_193
-	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_193
-four_193:
-	WORD $0x3dc00201 // ldr q1, [x16]
-end_193:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_194
-	TBZ $1, R10, fewer_194
-	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_194
-	ADD $8, R16, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_194
-fewer_194:
-	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_194
-	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_194
-four_194:
-	WORD $0x3dc00203 // ldr q3, [x16]
-end_194:
-	JMP ready350
-zeros349:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-ready350:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed352
-k351:
-	WORD $0x3dc00044 // ldr q4, [x2, #0]
-	ADD $16, R2, R16
-	TBNZ $2, R10, four_195
-	TBZ $1, R10, fewer_195
-	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_195
-	ADD $8, R16, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_195
-fewer_195:
-	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_195
-	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_195
-four_195:
-	WORD $0x3dc00205 // ldr q5, [x16]
-end_195:
-	WORD $0xbd400066 // ldr s6, [x3, #0]
-	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0xbc676866 // ldr s6, [x3, x7]
-	WORD $0x4f861082 // fmla v2.4s, v4.4s, v6.s[0]
-	WORD $0x4f8610a3 // fmla v3.4s, v5.4s, v6.s[0]
-	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k351
-summed352:
-	WORD $0x3d800020 // str q0, [x1, #0]
-	ADD $16, R1, R16
-	TBNZ $2, R10, four_196
-	TBZ $1, R10, fewer_196
-	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R10, end_196
-	ADD $8, R16, R17
-	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_196
-fewer_196:
-	TBZ $0, R10, end_196
-	WORD $0xbd000201 // str s1, [x16]
-	JMP end_196
-four_196:
-	WORD $0x3d800201 // str q1, [x16]
-end_196:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	WORD $0x3d800022 // str q2, [x1, #0]
-	ADD $16, R1, R16
-	TBNZ $2, R10, four_197
-	TBZ $1, R10, fewer_197
-	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_197
-	ADD $8, R16, R17
-	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_197
-fewer_197:
-	TBZ $0, R10, end_197
-	WORD $0xbd000203 // str s3, [x16]
-	JMP end_197
-four_197:
-	WORD $0x3d800203 // str q3, [x16]
-end_197:
-	JMP end321
-fewer348:
-	TST R3, R3
-	BEQ zeros353
-	TBNZ $2, R6, four_198
-	TBZ $1, R6, fewer_198
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_198
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_198
-fewer_198:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_198
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_198
-four_198:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_198:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_199
-	TBZ $1, R6, fewer_199
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_199
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_199
-fewer_199:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_199
-	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_199
-four_199:
-	WORD $0x3dc00061 // ldr q1, [x3]
-end_199:
-	JMP ready354
-zeros353:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-ready354:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R10
-	TST R10, R10
-	BLE summed356
-k355:
-	TBNZ $2, R6, four_200
-	TBZ $1, R6, fewer_200
-	WORD $0xfd400042 // ldr d2, [x2]
-	TBZ $0, R6, end_200
-	ADD $8, R2, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_200
-fewer_200:
-	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_200
-	WORD $0xbd400042 // ldr s2, [x2]
-	JMP end_200
-four_200:
-	WORD $0x3dc00042 // ldr q2, [x2]
-end_200:
-	WORD $0xbd400063 // ldr s3, [x3, #0]
-	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	WORD $0xbc676863 // ldr s3, [x3, x7]
-	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
-	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R10
-	BNE k355
-summed356:
-	TBNZ $2, R6, four_201
-	TBZ $1, R6, fewer_201
-	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_201
-	ADD $8, R1, R17
-	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_201
-fewer_201:
-	TBZ $0, R6, end_201
-	WORD $0xbd000020 // str s0, [x1]
-	JMP end_201
-four_201:
-	WORD $0x3d800020 // str q0, [x1]
-end_201:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	TBNZ $2, R6, four_202
-	TBZ $1, R6, fewer_202
-	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_202
-	ADD $8, R1, R17
-	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_202
-fewer_202:
-	TBZ $0, R6, end_202
-	WORD $0xbd000021 // str s1, [x1]
-	JMP end_202
-four_202:
-	WORD $0x3d800021 // str q1, [x1]
-end_202:
-end321:
-	RET
-
-// func gemm3x128(args *byte)
-TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
-	MOVD args+0(FP), R0
-	MOVD 0(R0), R1
-	MOVD 16(R0), R2
-	MOVD 24(R0), R3
-	MOVD 40(R0), R6
-	MOVD 64(R0), R7
-	MOVD 88(R0), R8
-	MOVD 72(R0), R9
-tile358:
-	CMP $0x00000018, R6
-	BLT next359
-	TST R3, R3
-	BEQ zeros361
-	MOVD R3, R10
-	WORD $0x3dc00140 // ldr q0, [x10, #0]
-	WORD $0x3dc00541 // ldr q1, [x10, #16]
-	WORD $0x3dc00942 // ldr q2, [x10, #32]
-	WORD $0x3dc00d43 // ldr q3, [x10, #48]
-	WORD $0x3dc01144 // ldr q4, [x10, #64]
-	WORD $0x3dc01545 // ldr q5, [x10, #80]
-	MOVD 80(R0), R17
-	ADD R17, R10
-	WORD $0x3dc00146 // ldr q6, [x10, #0]
-	WORD $0x3dc00547 // ldr q7, [x10, #16]
-	WORD $0x3dc00948 // ldr q8, [x10, #32]
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
-	WORD $0x3dc0114a // ldr q10, [x10, #64]
-	WORD $0x3dc0154b // ldr q11, [x10, #80]
-	MOVD 80(R0), R17
-	ADD R17, R10
-	WORD $0x3dc0014c // ldr q12, [x10, #0]
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
-	WORD $0x3dc0094e // ldr q14, [x10, #32]
-	WORD $0x3dc00d4f // ldr q15, [x10, #48]
-	WORD $0x3dc01150 // ldr q16, [x10, #64]
-	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	JMP ready362
-zeros361:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-	WORD $0x4f00040c // movi v12.4s, #0
-	WORD $0x4f00040d // movi v13.4s, #0
-	WORD $0x4f00040e // movi v14.4s, #0
-	WORD $0x4f00040f // movi v15.4s, #0
-	WORD $0x4f000410 // movi v16.4s, #0
-	WORD $0x4f000411 // movi v17.4s, #0
-ready362:
-	MOVD 8(R0), R10
-	MOVD R2, R11
-	MOVD 48(R0), R12
-	TST R12, R12
-	BLE summed364
-k363:
-	WORD $0x3dc00172 // ldr q18, [x11, #0]
-	WORD $0x3dc00573 // ldr q19, [x11, #16]
-	WORD $0x3dc00974 // ldr q20, [x11, #32]
-	WORD $0x3dc00d75 // ldr q21, [x11, #48]
-	WORD $0x3dc01176 // ldr q22, [x11, #64]
-	WORD $0x3dc01577 // ldr q23, [x11, #80]
-	WORD $0xbd400158 // ldr s24, [x10, #0]
-	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
-	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
-	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
-	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812e5 // fmla v5.4s, v23.4s, v24.s[0]
-	WORD $0xbc676958 // ldr s24, [x10, x7]
-	WORD $0x4f981246 // fmla v6.4s, v18.4s, v24.s[0]
-	WORD $0x4f981267 // fmla v7.4s, v19.4s, v24.s[0]
-	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812a9 // fmla v9.4s, v21.4s, v24.s[0]
-	WORD $0x4f9812ca // fmla v10.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812eb // fmla v11.4s, v23.4s, v24.s[0]
-	ADD R7<<1, R10, R16
-	WORD $0xbd400218 // ldr s24, [x16, #0]
-	WORD $0x4f98124c // fmla v12.4s, v18.4s, v24.s[0]
-	WORD $0x4f98126d // fmla v13.4s, v19.4s, v24.s[0]
-	WORD $0x4f98128e // fmla v14.4s, v20.4s, v24.s[0]
-	WORD $0x4f9812af // fmla v15.4s, v21.4s, v24.s[0]
-	WORD $0x4f9812d0 // fmla v16.4s, v22.4s, v24.s[0]
-	WORD $0x4f9812f1 // fmla v17.4s, v23.4s, v24.s[0]
-	ADD R9, R11
-	ADD R8, R10
-	SUBS $1, R12
-	BNE k363
-summed364:
-	MOVD R1, R10
-	WORD $0x3d800140 // str q0, [x10, #0]
-	WORD $0x3d800541 // str q1, [x10, #16]
-	WORD $0x3d800942 // str q2, [x10, #32]
-	WORD $0x3d800d43 // str q3, [x10, #48]
-	WORD $0x3d801144 // str q4, [x10, #64]
-	WORD $0x3d801545 // str q5, [x10, #80]
-	MOVD 56(R0), R17
-	ADD R17, R10
-	WORD $0x3d800146 // str q6, [x10, #0]
-	WORD $0x3d800547 // str q7, [x10, #16]
-	WORD $0x3d800948 // str q8, [x10, #32]
-	WORD $0x3d800d49 // str q9, [x10, #48]
-	WORD $0x3d80114a // str q10, [x10, #64]
-	WORD $0x3d80154b // str q11, [x10, #80]
-	MOVD 56(R0), R17
-	ADD R17, R10
-	WORD $0x3d80014c // str q12, [x10, #0]
-	WORD $0x3d80054d // str q13, [x10, #16]
-	WORD $0x3d80094e // str q14, [x10, #32]
-	WORD $0x3d800d4f // str q15, [x10, #48]
-	WORD $0x3d801150 // str q16, [x10, #64]
-	WORD $0x3d801551 // str q17, [x10, #80]
-	ADD $0x00000060, R1
-	ADD $0x00000060, R2
-	TST R3, R3
-	BEQ same360
-	ADD $0x00000060, R3
-same360:
-	SUBS $0x00000018, R6
-	JMP tile358
-next359:
-tile365:
-	CMP $0x00000010, R6
-	BLT next366
-	TST R3, R3
-	BEQ zeros368
-	MOVD R3, R10
-	WORD $0x3dc00140 // ldr q0, [x10, #0]
-	WORD $0x3dc00541 // ldr q1, [x10, #16]
-	WORD $0x3dc00942 // ldr q2, [x10, #32]
-	WORD $0x3dc00d43 // ldr q3, [x10, #48]
-	MOVD 80(R0), R17
-	ADD R17, R10
-	WORD $0x3dc00144 // ldr q4, [x10, #0]
-	WORD $0x3dc00545 // ldr q5, [x10, #16]
-	WORD $0x3dc00946 // ldr q6, [x10, #32]
-	WORD $0x3dc00d47 // ldr q7, [x10, #48]
-	MOVD 80(R0), R17
-	ADD R17, R10
-	WORD $0x3dc00148 // ldr q8, [x10, #0]
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
-	WORD $0x3dc0094a // ldr q10, [x10, #32]
-	WORD $0x3dc00d4b // ldr q11, [x10, #48]
-	JMP ready369
-zeros368:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-ready369:
-	MOVD 8(R0), R10
-	MOVD R2, R11
-	MOVD 48(R0), R12
-	TST R12, R12
-	BLE summed371
-k370:
-	WORD $0x3dc0016c // ldr q12, [x11, #0]
-	WORD $0x3dc0056d // ldr q13, [x11, #16]
-	WORD $0x3dc0096e // ldr q14, [x11, #32]
-	WORD $0x3dc00d6f // ldr q15, [x11, #48]
-	WORD $0xbd400150 // ldr s16, [x10, #0]
-	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
-	WORD $0xbc676950 // ldr s16, [x10, x7]
-	WORD $0x4f901184 // fmla v4.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a5 // fmla v5.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c6 // fmla v6.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e7 // fmla v7.4s, v15.4s, v16.s[0]
-	ADD R7<<1, R10, R16
-	WORD $0xbd400210 // ldr s16, [x16, #0]
-	WORD $0x4f901188 // fmla v8.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a9 // fmla v9.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011ca // fmla v10.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011eb // fmla v11.4s, v15.4s, v16.s[0]
-	ADD R9, R11
-	ADD R8, R10
-	SUBS $1, R12
-	BNE k370
-summed371:
-	MOVD R1, R10
-	WORD $0x3d800140 // str q0, [x10, #0]
-	WORD $0x3d800541 // str q1, [x10, #16]
-	WORD $0x3d800942 // str q2, [x10, #32]
-	WORD $0x3d800d43 // str q3, [x10, #48]
-	MOVD 56(R0), R17
-	ADD R17, R10
-	WORD $0x3d800144 // str q4, [x10, #0]
-	WORD $0x3d800545 // str q5, [x10, #16]
-	WORD $0x3d800946 // str q6, [x10, #32]
-	WORD $0x3d800d47 // str q7, [x10, #48]
-	MOVD 56(R0), R17
-	ADD R17, R10
-	WORD $0x3d800148 // str q8, [x10, #0]
-	WORD $0x3d800549 // str q9, [x10, #16]
-	WORD $0x3d80094a // str q10, [x10, #32]
-	WORD $0x3d800d4b // str q11, [x10, #48]
-	ADD $0x00000040, R1
-	ADD $0x00000040, R2
-	TST R3, R3
-	BEQ same367
-	ADD $0x00000040, R3
-same367:
-	SUBS $0x00000010, R6
-	JMP tile365
-next366:
-	TST R6, R6
-	BLE end357
-	MOVD R6, R10
-	SUBS $0x0c, R10
-	BLE fewer374
-	TST R3, R3
-	BEQ zeros375
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_203
-	TBZ $1, R10, fewer_203
-	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_203
-	ADD $8, R16, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_203
-fewer_203:
-	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_203
-	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_203
-four_203:
-	WORD $0x3dc00203 // ldr q3, [x16]
-end_203:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	WORD $0x3dc00465 // ldr q5, [x3, #16]
-	WORD $0x3dc00866 // ldr q6, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_204
-	TBZ $1, R10, fewer_204
-	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_204
-	ADD $8, R16, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_204
-fewer_204:
-	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_204
-	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_204
-four_204:
-	WORD $0x3dc00207 // ldr q7, [x16]
-end_204:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x3dc00469 // ldr q9, [x3, #16]
-	WORD $0x3dc0086a // ldr q10, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_205
-	TBZ $1, R10, fewer_205
-	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_205
-	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_205
-fewer_205:
-	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_205
-	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_205
-four_205:
-	WORD $0x3dc0020b // ldr q11, [x16]
-end_205:
-	JMP ready376
-zeros375:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-	WORD $0x4f000409 // movi v9.4s, #0
-	WORD $0x4f00040a // movi v10.4s, #0
-	WORD $0x4f00040b // movi v11.4s, #0
-ready376:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed378
-k377:
-	WORD $0x3dc0004c // ldr q12, [x2, #0]
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0084e // ldr q14, [x2, #32]
-	ADD $48, R2, R16
-	TBNZ $2, R10, four_206
-	TBZ $1, R10, fewer_206
-	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R10, end_206
-	ADD $8, R16, R17
-	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_206
-fewer_206:
-	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R10, end_206
-	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_206
-four_206:
-	WORD $0x3dc0020f // ldr q15, [x16]
-end_206:
-	WORD $0xbd400070 // ldr s16, [x3, #0]
-	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
-	WORD $0xbc676870 // ldr s16, [x3, x7]
-	WORD $0x4f901184 // fmla v4.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a5 // fmla v5.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011c6 // fmla v6.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011e7 // fmla v7.4s, v15.4s, v16.s[0]
-	ADD R7<<1, R3, R16
-	WORD $0xbd400210 // ldr s16, [x16, #0]
-	WORD $0x4f901188 // fmla v8.4s, v12.4s, v16.s[0]
-	WORD $0x4f9011a9 // fmla v9.4s, v13.4s, v16.s[0]
-	WORD $0x4f9011ca // fmla v10.4s, v14.4s, v16.s[0]
-	WORD $0x4f9011eb // fmla v11.4s, v15.4s, v16.s[0]
-	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k377
-summed378:
-	WORD $0x3d800020 // str q0, [x1, #0]
-	WORD $0x3d800421 // str q1, [x1, #16]
-	WORD $0x3d800822 // str q2, [x1, #32]
-	ADD $48, R1, R16
-	TBNZ $2, R10, four_207
-	TBZ $1, R10, fewer_207
-	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_207
-	ADD $8, R16, R17
-	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_207
-fewer_207:
-	TBZ $0, R10, end_207
-	WORD $0xbd000203 // str s3, [x16]
-	JMP end_207
-four_207:
-	WORD $0x3d800203 // str q3, [x16]
-end_207:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	WORD $0x3d800024 // str q4, [x1, #0]
-	WORD $0x3d800425 // str q5, [x1, #16]
-	WORD $0x3d800826 // str q6, [x1, #32]
-	ADD $48, R1, R16
-	TBNZ $2, R10, four_208
-	TBZ $1, R10, fewer_208
-	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R10, end_208
-	ADD $8, R16, R17
-	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_208
-fewer_208:
-	TBZ $0, R10, end_208
-	WORD $0xbd000207 // str s7, [x16]
-	JMP end_208
-four_208:
-	WORD $0x3d800207 // str q7, [x16]
-end_208:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	WORD $0x3d800028 // str q8, [x1, #0]
-	WORD $0x3d800429 // str q9, [x1, #16]
-	WORD $0x3d80082a // str q10, [x1, #32]
-	ADD $48, R1, R16
-	TBNZ $2, R10, four_209
-	TBZ $1, R10, fewer_209
-	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R10, end_209
-	ADD $8, R16, R17
-	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_209
-fewer_209:
-	TBZ $0, R10, end_209
-	WORD $0xbd00020b // str s11, [x16]
-	JMP end_209
-four_209:
-	WORD $0x3d80020b // str q11, [x16]
-end_209:
-	JMP end357
-fewer374:
-	MOVD R6, R10
-	SUBS $0x08, R10
-	BLE fewer379
-	TST R3, R3
-	BEQ zeros380
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_210
-	TBZ $1, R10, fewer_210
-	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R10, end_210
-	ADD $8, R16, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_210
-fewer_210:
-	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_210
-	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_210
-four_210:
-	WORD $0x3dc00202 // ldr q2, [x16]
-end_210:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	WORD $0x3dc00464 // ldr q4, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_211
-	TBZ $1, R10, fewer_211
-	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_211
-	ADD $8, R16, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_211
-fewer_211:
-	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_211
-	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_211
-four_211:
-	WORD $0x3dc00205 // ldr q5, [x16]
-end_211:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	WORD $0x3dc00467 // ldr q7, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_212
-	TBZ $1, R10, fewer_212
-	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R10, end_212
-	ADD $8, R16, R17
-	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_212
-fewer_212:
-	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R10, end_212
-	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_212
-four_212:
-	WORD $0x3dc00208 // ldr q8, [x16]
-end_212:
-	JMP ready381
-zeros380:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-	WORD $0x4f000406 // movi v6.4s, #0
-	WORD $0x4f000407 // movi v7.4s, #0
-	WORD $0x4f000408 // movi v8.4s, #0
-ready381:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed383
-k382:
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0044a // ldr q10, [x2, #16]
-	ADD $32, R2, R16
-	TBNZ $2, R10, four_213
-	TBZ $1, R10, fewer_213
-	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_213
-	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_213
-fewer_213:
-	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_213
-	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_213
-four_213:
-	WORD $0x3dc0020b // ldr q11, [x16]
-end_213:
-	WORD $0xbd40006c // ldr s12, [x3, #0]
-	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0xbc67686c // ldr s12, [x3, x7]
-	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1165 // fmla v5.4s, v11.4s, v12.s[0]
-	ADD R7<<1, R3, R16
-	WORD $0xbd40020c // ldr s12, [x16, #0]
-	WORD $0x4f8c1126 // fmla v6.4s, v9.4s, v12.s[0]
-	WORD $0x4f8c1147 // fmla v7.4s, v10.4s, v12.s[0]
-	WORD $0x4f8c1168 // fmla v8.4s, v11.4s, v12.s[0]
-	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k382
-summed383:
+	BNE k401
+summed402:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain403
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e201cc0 // and v0.16b, v6.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c6 // fcmge v6.4s, v30.4s, v1.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c6 // fcmge v6.4s, v30.4s, v2.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e221cc2 // and v2.16b, v6.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c6 // fcmge v6.4s, v30.4s, v3.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e231cc3 // and v3.16b, v6.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c6 // fcmge v6.4s, v30.4s, v4.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e241cc4 // and v4.16b, v6.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+plain403:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -10734,118 +10870,1155 @@ fewer_215:
 four_215:
 	WORD $0x3d800205 // str q5, [x16]
 end_215:
-	MOVD 56(R0), R17
-	ADD R17, R1
-	WORD $0x3d800026 // str q6, [x1, #0]
-	WORD $0x3d800427 // str q7, [x1, #16]
-	ADD $32, R1, R16
-	TBNZ $2, R10, four_216
-	TBZ $1, R10, fewer_216
-	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R10, end_216
-	ADD $8, R16, R17
-	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_216
-fewer_216:
-	TBZ $0, R10, end_216
-	WORD $0xbd000208 // str s8, [x16]
-	JMP end_216
-four_216:
-	WORD $0x3d800208 // str q8, [x16]
-end_216:
-	JMP end357
-fewer379:
+	JMP end373
+fewer398:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer384
+	BLE fewer404
 	TST R3, R3
-	BEQ zeros385
+	BEQ zeros405
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_217
-	TBZ $1, R10, fewer_217
+	TBNZ $2, R10, four_216
+	TBZ $1, R10, fewer_216
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_217
+	TBZ $0, R10, end_216
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_217
-fewer_217:
+	JMP end_216
+fewer_216:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_217
+	TBZ $0, R10, end_216
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_217
-four_217:
+	JMP end_216
+four_216:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_217:
+end_216:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R10, four_218
-	TBZ $1, R10, fewer_218
+	TBNZ $2, R10, four_217
+	TBZ $1, R10, fewer_217
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_218
+	TBZ $0, R10, end_217
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_218
-fewer_218:
+	JMP end_217
+fewer_217:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_218
+	TBZ $0, R10, end_217
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_218
-four_218:
+	JMP end_217
+four_217:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_218:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_219
-	TBZ $1, R10, fewer_219
+end_217:
+	JMP ready406
+zeros405:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+ready406:
+	MOVD 8(R0), R3
+	MOVD 48(R0), R6
+	TST R6, R6
+	BLE summed408
+k407:
+	WORD $0x3dc00044 // ldr q4, [x2, #0]
+	ADD $16, R2, R16
+	TBNZ $2, R10, four_218
+	TBZ $1, R10, fewer_218
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_219
+	TBZ $0, R10, end_218
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_218
+fewer_218:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R10, end_218
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_218
+four_218:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_218:
+	WORD $0xbd400066 // ldr s6, [x3, #0]
+	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
+	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
+	WORD $0xbc676866 // ldr s6, [x3, x7]
+	WORD $0x4f861082 // fmla v2.4s, v4.4s, v6.s[0]
+	WORD $0x4f8610a3 // fmla v3.4s, v5.4s, v6.s[0]
+	ADD R9, R2
+	ADD R8, R3
+	SUBS $1, R6
+	BNE k407
+summed408:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain409
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+plain409:
+	WORD $0x3d800020 // str q0, [x1, #0]
+	ADD $16, R1, R16
+	TBNZ $2, R10, four_219
+	TBZ $1, R10, fewer_219
+	WORD $0xfd000201 // str d1, [x16]
+	TBZ $0, R10, end_219
+	ADD $8, R16, R17
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
 	JMP end_219
 fewer_219:
-	WORD $0x4f000405 // movi v5.4s, #0
 	TBZ $0, R10, end_219
-	WORD $0xbd400205 // ldr s5, [x16]
+	WORD $0xbd000201 // str s1, [x16]
 	JMP end_219
 four_219:
-	WORD $0x3dc00205 // ldr q5, [x16]
+	WORD $0x3d800201 // str q1, [x16]
 end_219:
-	JMP ready386
-zeros385:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	WORD $0x3d800022 // str q2, [x1, #0]
+	ADD $16, R1, R16
+	TBNZ $2, R10, four_220
+	TBZ $1, R10, fewer_220
+	WORD $0xfd000203 // str d3, [x16]
+	TBZ $0, R10, end_220
+	ADD $8, R16, R17
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	JMP end_220
+fewer_220:
+	TBZ $0, R10, end_220
+	WORD $0xbd000203 // str s3, [x16]
+	JMP end_220
+four_220:
+	WORD $0x3d800203 // str q3, [x16]
+end_220:
+	JMP end373
+fewer404:
+	TST R3, R3
+	BEQ zeros410
+	TBNZ $2, R6, four_221
+	TBZ $1, R6, fewer_221
+	WORD $0xfd400060 // ldr d0, [x3]
+	TBZ $0, R6, end_221
+	ADD $8, R3, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_221
+fewer_221:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_221
+	WORD $0xbd400060 // ldr s0, [x3]
+	JMP end_221
+four_221:
+	WORD $0x3dc00060 // ldr q0, [x3]
+end_221:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	TBNZ $2, R6, four_222
+	TBZ $1, R6, fewer_222
+	WORD $0xfd400061 // ldr d1, [x3]
+	TBZ $0, R6, end_222
+	ADD $8, R3, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_222
+fewer_222:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_222
+	WORD $0xbd400061 // ldr s1, [x3]
+	JMP end_222
+four_222:
+	WORD $0x3dc00061 // ldr q1, [x3]
+end_222:
+	JMP ready411
+zeros410:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+ready411:
+	MOVD 8(R0), R3
+	MOVD 48(R0), R10
+	TST R10, R10
+	BLE summed413
+k412:
+	TBNZ $2, R6, four_223
+	TBZ $1, R6, fewer_223
+	WORD $0xfd400042 // ldr d2, [x2]
+	TBZ $0, R6, end_223
+	ADD $8, R2, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_223
+fewer_223:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_223
+	WORD $0xbd400042 // ldr s2, [x2]
+	JMP end_223
+four_223:
+	WORD $0x3dc00042 // ldr q2, [x2]
+end_223:
+	WORD $0xbd400063 // ldr s3, [x3, #0]
+	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
+	WORD $0xbc676863 // ldr s3, [x3, x7]
+	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
+	ADD R9, R2
+	ADD R8, R3
+	SUBS $1, R10
+	BNE k412
+summed413:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain414
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
+	WORD $0x6e205842 // not v2.16b, v2.16b
+	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
+	WORD $0x6e205842 // not v2.16b, v2.16b
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+plain414:
+	TBNZ $2, R6, four_224
+	TBZ $1, R6, fewer_224
+	WORD $0xfd000020 // str d0, [x1]
+	TBZ $0, R6, end_224
+	ADD $8, R1, R17
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
+	JMP end_224
+fewer_224:
+	TBZ $0, R6, end_224
+	WORD $0xbd000020 // str s0, [x1]
+	JMP end_224
+four_224:
+	WORD $0x3d800020 // str q0, [x1]
+end_224:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TBNZ $2, R6, four_225
+	TBZ $1, R6, fewer_225
+	WORD $0xfd000021 // str d1, [x1]
+	TBZ $0, R6, end_225
+	ADD $8, R1, R17
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
+	JMP end_225
+fewer_225:
+	TBZ $0, R6, end_225
+	WORD $0xbd000021 // str s1, [x1]
+	JMP end_225
+four_225:
+	WORD $0x3d800021 // str q1, [x1]
+end_225:
+end373:
+	RET
+
+// func gemm3x128(args *byte)
+TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
+	MOVD args+0(FP), R0
+	MOVD 0(R0), R1
+	MOVD 16(R0), R2
+	MOVD 24(R0), R3
+	MOVD 40(R0), R6
+	MOVD 64(R0), R7
+	MOVD 88(R0), R8
+	MOVD 72(R0), R9
+tile416:
+	CMP $0x00000018, R6
+	BLT next417
+	TST R3, R3
+	BEQ zeros419
+	MOVD R3, R10
+	WORD $0x3dc00140 // ldr q0, [x10, #0]
+	WORD $0x3dc00541 // ldr q1, [x10, #16]
+	WORD $0x3dc00942 // ldr q2, [x10, #32]
+	WORD $0x3dc00d43 // ldr q3, [x10, #48]
+	WORD $0x3dc01144 // ldr q4, [x10, #64]
+	WORD $0x3dc01545 // ldr q5, [x10, #80]
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00146 // ldr q6, [x10, #0]
+	WORD $0x3dc00547 // ldr q7, [x10, #16]
+	WORD $0x3dc00948 // ldr q8, [x10, #32]
+	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc0114a // ldr q10, [x10, #64]
+	WORD $0x3dc0154b // ldr q11, [x10, #80]
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc0014c // ldr q12, [x10, #0]
+	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0094e // ldr q14, [x10, #32]
+	WORD $0x3dc00d4f // ldr q15, [x10, #48]
+	WORD $0x3dc01150 // ldr q16, [x10, #64]
+	WORD $0x3dc01551 // ldr q17, [x10, #80]
+	JMP ready420
+zeros419:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready386:
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
+ready420:
+	MOVD 8(R0), R10
+	MOVD R2, R11
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed422
+k421:
+	WORD $0x3dc00172 // ldr q18, [x11, #0]
+	WORD $0x3dc00573 // ldr q19, [x11, #16]
+	WORD $0x3dc00974 // ldr q20, [x11, #32]
+	WORD $0x3dc00d75 // ldr q21, [x11, #48]
+	WORD $0x3dc01176 // ldr q22, [x11, #64]
+	WORD $0x3dc01577 // ldr q23, [x11, #80]
+	WORD $0xbd400158 // ldr s24, [x10, #0]
+	WORD $0x4f981240 // fmla v0.4s, v18.4s, v24.s[0]
+	WORD $0x4f981261 // fmla v1.4s, v19.4s, v24.s[0]
+	WORD $0x4f981282 // fmla v2.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a3 // fmla v3.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812c4 // fmla v4.4s, v22.4s, v24.s[0]
+	WORD $0x4f9812e5 // fmla v5.4s, v23.4s, v24.s[0]
+	WORD $0xbc676958 // ldr s24, [x10, x7]
+	WORD $0x4f981246 // fmla v6.4s, v18.4s, v24.s[0]
+	WORD $0x4f981267 // fmla v7.4s, v19.4s, v24.s[0]
+	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812a9 // fmla v9.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812ca // fmla v10.4s, v22.4s, v24.s[0]
+	WORD $0x4f9812eb // fmla v11.4s, v23.4s, v24.s[0]
+	ADD R7<<1, R10, R16
+	WORD $0xbd400218 // ldr s24, [x16, #0]
+	WORD $0x4f98124c // fmla v12.4s, v18.4s, v24.s[0]
+	WORD $0x4f98126d // fmla v13.4s, v19.4s, v24.s[0]
+	WORD $0x4f98128e // fmla v14.4s, v20.4s, v24.s[0]
+	WORD $0x4f9812af // fmla v15.4s, v21.4s, v24.s[0]
+	WORD $0x4f9812d0 // fmla v16.4s, v22.4s, v24.s[0]
+	WORD $0x4f9812f1 // fmla v17.4s, v23.4s, v24.s[0]
+	ADD R9, R11
+	ADD R8, R10
+	SUBS $1, R12
+	BNE k421
+summed422:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain423
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e201e40 // and v0.16b, v18.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d2 // fcmge v18.4s, v30.4s, v1.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e211e41 // and v1.16b, v18.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d2 // fcmge v18.4s, v30.4s, v2.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e221e42 // and v2.16b, v18.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d2 // fcmge v18.4s, v30.4s, v3.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e231e43 // and v3.16b, v18.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d2 // fcmge v18.4s, v30.4s, v4.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e241e44 // and v4.16b, v18.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d2 // fcmge v18.4s, v30.4s, v5.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e251e45 // and v5.16b, v18.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d2 // fcmge v18.4s, v30.4s, v6.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e261e46 // and v6.16b, v18.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d2 // fcmge v18.4s, v30.4s, v7.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e271e47 // and v7.16b, v18.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d2 // fcmge v18.4s, v30.4s, v8.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e281e48 // and v8.16b, v18.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d2 // fcmge v18.4s, v30.4s, v9.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e291e49 // and v9.16b, v18.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d2 // fcmge v18.4s, v30.4s, v10.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2a1e4a // and v10.16b, v18.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d2 // fcmge v18.4s, v30.4s, v11.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2b1e4b // and v11.16b, v18.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d2 // fcmge v18.4s, v30.4s, v12.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2c1e4c // and v12.16b, v18.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d2 // fcmge v18.4s, v30.4s, v13.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2d1e4d // and v13.16b, v18.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d2 // fcmge v18.4s, v30.4s, v14.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2e1e4e // and v14.16b, v18.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d2 // fcmge v18.4s, v30.4s, v15.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2f1e4f // and v15.16b, v18.16b, v15.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e30e7d2 // fcmge v18.4s, v30.4s, v16.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e301e50 // and v16.16b, v18.16b, v16.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
+plain423:
+	MOVD R1, R10
+	WORD $0x3d800140 // str q0, [x10, #0]
+	WORD $0x3d800541 // str q1, [x10, #16]
+	WORD $0x3d800942 // str q2, [x10, #32]
+	WORD $0x3d800d43 // str q3, [x10, #48]
+	WORD $0x3d801144 // str q4, [x10, #64]
+	WORD $0x3d801545 // str q5, [x10, #80]
+	MOVD 56(R0), R17
+	ADD R17, R10
+	WORD $0x3d800146 // str q6, [x10, #0]
+	WORD $0x3d800547 // str q7, [x10, #16]
+	WORD $0x3d800948 // str q8, [x10, #32]
+	WORD $0x3d800d49 // str q9, [x10, #48]
+	WORD $0x3d80114a // str q10, [x10, #64]
+	WORD $0x3d80154b // str q11, [x10, #80]
+	MOVD 56(R0), R17
+	ADD R17, R10
+	WORD $0x3d80014c // str q12, [x10, #0]
+	WORD $0x3d80054d // str q13, [x10, #16]
+	WORD $0x3d80094e // str q14, [x10, #32]
+	WORD $0x3d800d4f // str q15, [x10, #48]
+	WORD $0x3d801150 // str q16, [x10, #64]
+	WORD $0x3d801551 // str q17, [x10, #80]
+	ADD $0x00000060, R1
+	ADD $0x00000060, R2
+	TST R3, R3
+	BEQ same418
+	ADD $0x00000060, R3
+same418:
+	SUBS $0x00000018, R6
+	JMP tile416
+next417:
+tile424:
+	CMP $0x00000010, R6
+	BLT next425
+	TST R3, R3
+	BEQ zeros427
+	MOVD R3, R10
+	WORD $0x3dc00140 // ldr q0, [x10, #0]
+	WORD $0x3dc00541 // ldr q1, [x10, #16]
+	WORD $0x3dc00942 // ldr q2, [x10, #32]
+	WORD $0x3dc00d43 // ldr q3, [x10, #48]
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00144 // ldr q4, [x10, #0]
+	WORD $0x3dc00545 // ldr q5, [x10, #16]
+	WORD $0x3dc00946 // ldr q6, [x10, #32]
+	WORD $0x3dc00d47 // ldr q7, [x10, #48]
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00148 // ldr q8, [x10, #0]
+	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc0094a // ldr q10, [x10, #32]
+	WORD $0x3dc00d4b // ldr q11, [x10, #48]
+	JMP ready428
+zeros427:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+ready428:
+	MOVD 8(R0), R10
+	MOVD R2, R11
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed430
+k429:
+	WORD $0x3dc0016c // ldr q12, [x11, #0]
+	WORD $0x3dc0056d // ldr q13, [x11, #16]
+	WORD $0x3dc0096e // ldr q14, [x11, #32]
+	WORD $0x3dc00d6f // ldr q15, [x11, #48]
+	WORD $0xbd400150 // ldr s16, [x10, #0]
+	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
+	WORD $0xbc676950 // ldr s16, [x10, x7]
+	WORD $0x4f901184 // fmla v4.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a5 // fmla v5.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c6 // fmla v6.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011e7 // fmla v7.4s, v15.4s, v16.s[0]
+	ADD R7<<1, R10, R16
+	WORD $0xbd400210 // ldr s16, [x16, #0]
+	WORD $0x4f901188 // fmla v8.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a9 // fmla v9.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011ca // fmla v10.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011eb // fmla v11.4s, v15.4s, v16.s[0]
+	ADD R9, R11
+	ADD R8, R10
+	SUBS $1, R12
+	BNE k429
+summed430:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain431
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+plain431:
+	MOVD R1, R10
+	WORD $0x3d800140 // str q0, [x10, #0]
+	WORD $0x3d800541 // str q1, [x10, #16]
+	WORD $0x3d800942 // str q2, [x10, #32]
+	WORD $0x3d800d43 // str q3, [x10, #48]
+	MOVD 56(R0), R17
+	ADD R17, R10
+	WORD $0x3d800144 // str q4, [x10, #0]
+	WORD $0x3d800545 // str q5, [x10, #16]
+	WORD $0x3d800946 // str q6, [x10, #32]
+	WORD $0x3d800d47 // str q7, [x10, #48]
+	MOVD 56(R0), R17
+	ADD R17, R10
+	WORD $0x3d800148 // str q8, [x10, #0]
+	WORD $0x3d800549 // str q9, [x10, #16]
+	WORD $0x3d80094a // str q10, [x10, #32]
+	WORD $0x3d800d4b // str q11, [x10, #48]
+	ADD $0x00000040, R1
+	ADD $0x00000040, R2
+	TST R3, R3
+	BEQ same426
+	ADD $0x00000040, R3
+same426:
+	SUBS $0x00000010, R6
+	JMP tile424
+next425:
+	TST R6, R6
+	BLE end415
+	MOVD R6, R10
+	SUBS $0x0c, R10
+	BLE fewer434
+	TST R3, R3
+	BEQ zeros435
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	WORD $0x3dc00461 // ldr q1, [x3, #16]
+	WORD $0x3dc00862 // ldr q2, [x3, #32]
+	ADD $48, R3, R16
+	TBNZ $2, R10, four_226
+	TBZ $1, R10, fewer_226
+	WORD $0xfd400203 // ldr d3, [x16]
+	TBZ $0, R10, end_226
+	ADD $8, R16, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_226
+fewer_226:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R10, end_226
+	WORD $0xbd400203 // ldr s3, [x16]
+	JMP end_226
+four_226:
+	WORD $0x3dc00203 // ldr q3, [x16]
+end_226:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	WORD $0x3dc00465 // ldr q5, [x3, #16]
+	WORD $0x3dc00866 // ldr q6, [x3, #32]
+	ADD $48, R3, R16
+	TBNZ $2, R10, four_227
+	TBZ $1, R10, fewer_227
+	WORD $0xfd400207 // ldr d7, [x16]
+	TBZ $0, R10, end_227
+	ADD $8, R16, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_227
+fewer_227:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R10, end_227
+	WORD $0xbd400207 // ldr s7, [x16]
+	JMP end_227
+four_227:
+	WORD $0x3dc00207 // ldr q7, [x16]
+end_227:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	WORD $0x3dc00068 // ldr q8, [x3, #0]
+	WORD $0x3dc00469 // ldr q9, [x3, #16]
+	WORD $0x3dc0086a // ldr q10, [x3, #32]
+	ADD $48, R3, R16
+	TBNZ $2, R10, four_228
+	TBZ $1, R10, fewer_228
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R10, end_228
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_228
+fewer_228:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R10, end_228
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_228
+four_228:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_228:
+	JMP ready436
+zeros435:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+ready436:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed388
-k387:
+	BLE summed438
+k437:
+	WORD $0x3dc0004c // ldr q12, [x2, #0]
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0084e // ldr q14, [x2, #32]
+	ADD $48, R2, R16
+	TBNZ $2, R10, four_229
+	TBZ $1, R10, fewer_229
+	WORD $0xfd40020f // ldr d15, [x16]
+	TBZ $0, R10, end_229
+	ADD $8, R16, R17
+	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
+	JMP end_229
+fewer_229:
+	WORD $0x4f00040f // movi v15.4s, #0
+	TBZ $0, R10, end_229
+	WORD $0xbd40020f // ldr s15, [x16]
+	JMP end_229
+four_229:
+	WORD $0x3dc0020f // ldr q15, [x16]
+end_229:
+	WORD $0xbd400070 // ldr s16, [x3, #0]
+	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
+	WORD $0xbc676870 // ldr s16, [x3, x7]
+	WORD $0x4f901184 // fmla v4.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a5 // fmla v5.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011c6 // fmla v6.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011e7 // fmla v7.4s, v15.4s, v16.s[0]
+	ADD R7<<1, R3, R16
+	WORD $0xbd400210 // ldr s16, [x16, #0]
+	WORD $0x4f901188 // fmla v8.4s, v12.4s, v16.s[0]
+	WORD $0x4f9011a9 // fmla v9.4s, v13.4s, v16.s[0]
+	WORD $0x4f9011ca // fmla v10.4s, v14.4s, v16.s[0]
+	WORD $0x4f9011eb // fmla v11.4s, v15.4s, v16.s[0]
+	ADD R9, R2
+	ADD R8, R3
+	SUBS $1, R6
+	BNE k437
+summed438:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain439
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+plain439:
+	WORD $0x3d800020 // str q0, [x1, #0]
+	WORD $0x3d800421 // str q1, [x1, #16]
+	WORD $0x3d800822 // str q2, [x1, #32]
+	ADD $48, R1, R16
+	TBNZ $2, R10, four_230
+	TBZ $1, R10, fewer_230
+	WORD $0xfd000203 // str d3, [x16]
+	TBZ $0, R10, end_230
+	ADD $8, R16, R17
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	JMP end_230
+fewer_230:
+	TBZ $0, R10, end_230
+	WORD $0xbd000203 // str s3, [x16]
+	JMP end_230
+four_230:
+	WORD $0x3d800203 // str q3, [x16]
+end_230:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	WORD $0x3d800024 // str q4, [x1, #0]
+	WORD $0x3d800425 // str q5, [x1, #16]
+	WORD $0x3d800826 // str q6, [x1, #32]
+	ADD $48, R1, R16
+	TBNZ $2, R10, four_231
+	TBZ $1, R10, fewer_231
+	WORD $0xfd000207 // str d7, [x16]
+	TBZ $0, R10, end_231
+	ADD $8, R16, R17
+	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
+	JMP end_231
+fewer_231:
+	TBZ $0, R10, end_231
+	WORD $0xbd000207 // str s7, [x16]
+	JMP end_231
+four_231:
+	WORD $0x3d800207 // str q7, [x16]
+end_231:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	WORD $0x3d800028 // str q8, [x1, #0]
+	WORD $0x3d800429 // str q9, [x1, #16]
+	WORD $0x3d80082a // str q10, [x1, #32]
+	ADD $48, R1, R16
+	TBNZ $2, R10, four_232
+	TBZ $1, R10, fewer_232
+	WORD $0xfd00020b // str d11, [x16]
+	TBZ $0, R10, end_232
+	ADD $8, R16, R17
+	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
+	JMP end_232
+fewer_232:
+	TBZ $0, R10, end_232
+	WORD $0xbd00020b // str s11, [x16]
+	JMP end_232
+four_232:
+	WORD $0x3d80020b // str q11, [x16]
+end_232:
+	JMP end415
+fewer434:
+	MOVD R6, R10
+	SUBS $0x08, R10
+	BLE fewer440
+	TST R3, R3
+	BEQ zeros441
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	WORD $0x3dc00461 // ldr q1, [x3, #16]
+	ADD $32, R3, R16
+	TBNZ $2, R10, four_233
+	TBZ $1, R10, fewer_233
+	WORD $0xfd400202 // ldr d2, [x16]
+	TBZ $0, R10, end_233
+	ADD $8, R16, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_233
+fewer_233:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R10, end_233
+	WORD $0xbd400202 // ldr s2, [x16]
+	JMP end_233
+four_233:
+	WORD $0x3dc00202 // ldr q2, [x16]
+end_233:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	WORD $0x3dc00063 // ldr q3, [x3, #0]
+	WORD $0x3dc00464 // ldr q4, [x3, #16]
+	ADD $32, R3, R16
+	TBNZ $2, R10, four_234
+	TBZ $1, R10, fewer_234
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R10, end_234
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_234
+fewer_234:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R10, end_234
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_234
+four_234:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_234:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	WORD $0x3dc00066 // ldr q6, [x3, #0]
+	WORD $0x3dc00467 // ldr q7, [x3, #16]
+	ADD $32, R3, R16
+	TBNZ $2, R10, four_235
+	TBZ $1, R10, fewer_235
+	WORD $0xfd400208 // ldr d8, [x16]
+	TBZ $0, R10, end_235
+	ADD $8, R16, R17
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
+	JMP end_235
+fewer_235:
+	WORD $0x4f000408 // movi v8.4s, #0
+	TBZ $0, R10, end_235
+	WORD $0xbd400208 // ldr s8, [x16]
+	JMP end_235
+four_235:
+	WORD $0x3dc00208 // ldr q8, [x16]
+end_235:
+	JMP ready442
+zeros441:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+ready442:
+	MOVD 8(R0), R3
+	MOVD 48(R0), R6
+	TST R6, R6
+	BLE summed444
+k443:
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0044a // ldr q10, [x2, #16]
+	ADD $32, R2, R16
+	TBNZ $2, R10, four_236
+	TBZ $1, R10, fewer_236
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R10, end_236
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_236
+fewer_236:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R10, end_236
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_236
+four_236:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_236:
+	WORD $0xbd40006c // ldr s12, [x3, #0]
+	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
+	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
+	WORD $0xbc67686c // ldr s12, [x3, x7]
+	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
+	WORD $0x4f8c1165 // fmla v5.4s, v11.4s, v12.s[0]
+	ADD R7<<1, R3, R16
+	WORD $0xbd40020c // ldr s12, [x16, #0]
+	WORD $0x4f8c1126 // fmla v6.4s, v9.4s, v12.s[0]
+	WORD $0x4f8c1147 // fmla v7.4s, v10.4s, v12.s[0]
+	WORD $0x4f8c1168 // fmla v8.4s, v11.4s, v12.s[0]
+	ADD R9, R2
+	ADD R8, R3
+	SUBS $1, R6
+	BNE k443
+summed444:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain445
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c9 // fcmge v9.4s, v30.4s, v0.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e201d20 // and v0.16b, v9.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c9 // fcmge v9.4s, v30.4s, v1.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e211d21 // and v1.16b, v9.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c9 // fcmge v9.4s, v30.4s, v2.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e221d22 // and v2.16b, v9.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c9 // fcmge v9.4s, v30.4s, v3.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e231d23 // and v3.16b, v9.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c9 // fcmge v9.4s, v30.4s, v4.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e241d24 // and v4.16b, v9.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c9 // fcmge v9.4s, v30.4s, v5.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e251d25 // and v5.16b, v9.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7c9 // fcmge v9.4s, v30.4s, v6.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e261d26 // and v6.16b, v9.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7c9 // fcmge v9.4s, v30.4s, v7.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e271d27 // and v7.16b, v9.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7c9 // fcmge v9.4s, v30.4s, v8.4s
+	WORD $0x6e205929 // not v9.16b, v9.16b
+	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+plain445:
+	WORD $0x3d800020 // str q0, [x1, #0]
+	WORD $0x3d800421 // str q1, [x1, #16]
+	ADD $32, R1, R16
+	TBNZ $2, R10, four_237
+	TBZ $1, R10, fewer_237
+	WORD $0xfd000202 // str d2, [x16]
+	TBZ $0, R10, end_237
+	ADD $8, R16, R17
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	JMP end_237
+fewer_237:
+	TBZ $0, R10, end_237
+	WORD $0xbd000202 // str s2, [x16]
+	JMP end_237
+four_237:
+	WORD $0x3d800202 // str q2, [x16]
+end_237:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	WORD $0x3d800023 // str q3, [x1, #0]
+	WORD $0x3d800424 // str q4, [x1, #16]
+	ADD $32, R1, R16
+	TBNZ $2, R10, four_238
+	TBZ $1, R10, fewer_238
+	WORD $0xfd000205 // str d5, [x16]
+	TBZ $0, R10, end_238
+	ADD $8, R16, R17
+	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
+	JMP end_238
+fewer_238:
+	TBZ $0, R10, end_238
+	WORD $0xbd000205 // str s5, [x16]
+	JMP end_238
+four_238:
+	WORD $0x3d800205 // str q5, [x16]
+end_238:
+	MOVD 56(R0), R17
+	ADD R17, R1
+	WORD $0x3d800026 // str q6, [x1, #0]
+	WORD $0x3d800427 // str q7, [x1, #16]
+	ADD $32, R1, R16
+	TBNZ $2, R10, four_239
+	TBZ $1, R10, fewer_239
+	WORD $0xfd000208 // str d8, [x16]
+	TBZ $0, R10, end_239
+	ADD $8, R16, R17
+	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
+	JMP end_239
+fewer_239:
+	TBZ $0, R10, end_239
+	WORD $0xbd000208 // str s8, [x16]
+	JMP end_239
+four_239:
+	WORD $0x3d800208 // str q8, [x16]
+end_239:
+	JMP end415
+fewer440:
+	MOVD R6, R10
+	SUBS $0x04, R10
+	BLE fewer446
+	TST R3, R3
+	BEQ zeros447
+	WORD $0x3dc00060 // ldr q0, [x3, #0]
+	ADD $16, R3, R16
+	TBNZ $2, R10, four_240
+	TBZ $1, R10, fewer_240
+	WORD $0xfd400201 // ldr d1, [x16]
+	TBZ $0, R10, end_240
+	ADD $8, R16, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_240
+fewer_240:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R10, end_240
+	WORD $0xbd400201 // ldr s1, [x16]
+	JMP end_240
+four_240:
+	WORD $0x3dc00201 // ldr q1, [x16]
+end_240:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	WORD $0x3dc00062 // ldr q2, [x3, #0]
+	ADD $16, R3, R16
+	TBNZ $2, R10, four_241
+	TBZ $1, R10, fewer_241
+	WORD $0xfd400203 // ldr d3, [x16]
+	TBZ $0, R10, end_241
+	ADD $8, R16, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_241
+fewer_241:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R10, end_241
+	WORD $0xbd400203 // ldr s3, [x16]
+	JMP end_241
+four_241:
+	WORD $0x3dc00203 // ldr q3, [x16]
+end_241:
+	MOVD 80(R0), R17
+	ADD R17, R3
+	WORD $0x3dc00064 // ldr q4, [x3, #0]
+	ADD $16, R3, R16
+	TBNZ $2, R10, four_242
+	TBZ $1, R10, fewer_242
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R10, end_242
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_242
+fewer_242:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R10, end_242
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_242
+four_242:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_242:
+	JMP ready448
+zeros447:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+ready448:
+	MOVD 8(R0), R3
+	MOVD 48(R0), R6
+	TST R6, R6
+	BLE summed450
+k449:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R10, four_220
-	TBZ $1, R10, fewer_220
+	TBNZ $2, R10, four_243
+	TBZ $1, R10, fewer_243
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_220
+	TBZ $0, R10, end_243
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_220
-fewer_220:
+	JMP end_243
+fewer_243:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_220
+	TBZ $0, R10, end_243
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_220
-four_220:
+	JMP end_243
+four_243:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_220:
+end_243:
 	WORD $0xbd400068 // ldr s8, [x3, #0]
 	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
 	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
@@ -10859,139 +12032,167 @@ end_220:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k387
-summed388:
+	BNE k449
+summed450:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain451
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e201cc0 // and v0.16b, v6.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c6 // fcmge v6.4s, v30.4s, v1.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c6 // fcmge v6.4s, v30.4s, v2.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e221cc2 // and v2.16b, v6.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c6 // fcmge v6.4s, v30.4s, v3.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e231cc3 // and v3.16b, v6.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c6 // fcmge v6.4s, v30.4s, v4.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e241cc4 // and v4.16b, v6.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+plain451:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_221
-	TBZ $1, R10, fewer_221
+	TBNZ $2, R10, four_244
+	TBZ $1, R10, fewer_244
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R10, end_221
+	TBZ $0, R10, end_244
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_221
-fewer_221:
-	TBZ $0, R10, end_221
+	JMP end_244
+fewer_244:
+	TBZ $0, R10, end_244
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_221
-four_221:
+	JMP end_244
+four_244:
 	WORD $0x3d800201 // str q1, [x16]
-end_221:
+end_244:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_222
-	TBZ $1, R10, fewer_222
+	TBNZ $2, R10, four_245
+	TBZ $1, R10, fewer_245
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_222
+	TBZ $0, R10, end_245
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_222
-fewer_222:
-	TBZ $0, R10, end_222
+	JMP end_245
+fewer_245:
+	TBZ $0, R10, end_245
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_222
-four_222:
+	JMP end_245
+four_245:
 	WORD $0x3d800203 // str q3, [x16]
-end_222:
+end_245:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_223
-	TBZ $1, R10, fewer_223
+	TBNZ $2, R10, four_246
+	TBZ $1, R10, fewer_246
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_223
+	TBZ $0, R10, end_246
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_223
-fewer_223:
-	TBZ $0, R10, end_223
+	JMP end_246
+fewer_246:
+	TBZ $0, R10, end_246
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_223
-four_223:
+	JMP end_246
+four_246:
 	WORD $0x3d800205 // str q5, [x16]
-end_223:
-	JMP end357
-fewer384:
+end_246:
+	JMP end415
+fewer446:
 	TST R3, R3
-	BEQ zeros389
-	TBNZ $2, R6, four_224
-	TBZ $1, R6, fewer_224
+	BEQ zeros452
+	TBNZ $2, R6, four_247
+	TBZ $1, R6, fewer_247
 	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_224
+	TBZ $0, R6, end_247
 	ADD $8, R3, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_224
-fewer_224:
+	JMP end_247
+fewer_247:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_224
+	TBZ $0, R6, end_247
 	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_224
-four_224:
+	JMP end_247
+four_247:
 	WORD $0x3dc00060 // ldr q0, [x3]
-end_224:
+end_247:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_225
-	TBZ $1, R6, fewer_225
+	TBNZ $2, R6, four_248
+	TBZ $1, R6, fewer_248
 	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_225
+	TBZ $0, R6, end_248
 	ADD $8, R3, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_225
-fewer_225:
+	JMP end_248
+fewer_248:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_225
+	TBZ $0, R6, end_248
 	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_225
-four_225:
+	JMP end_248
+four_248:
 	WORD $0x3dc00061 // ldr q1, [x3]
-end_225:
+end_248:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_226
-	TBZ $1, R6, fewer_226
+	TBNZ $2, R6, four_249
+	TBZ $1, R6, fewer_249
 	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_226
+	TBZ $0, R6, end_249
 	ADD $8, R3, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_226
-fewer_226:
+	JMP end_249
+fewer_249:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_226
+	TBZ $0, R6, end_249
 	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_226
-four_226:
+	JMP end_249
+four_249:
 	WORD $0x3dc00062 // ldr q2, [x3]
-end_226:
-	JMP ready390
-zeros389:
+end_249:
+	JMP ready453
+zeros452:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready390:
+ready453:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed392
-k391:
-	TBNZ $2, R6, four_227
-	TBZ $1, R6, fewer_227
+	BLE summed455
+k454:
+	TBNZ $2, R6, four_250
+	TBZ $1, R6, fewer_250
 	WORD $0xfd400043 // ldr d3, [x2]
-	TBZ $0, R6, end_227
+	TBZ $0, R6, end_250
 	ADD $8, R2, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_227
-fewer_227:
+	JMP end_250
+fewer_250:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_227
+	TBZ $0, R6, end_250
 	WORD $0xbd400043 // ldr s3, [x2]
-	JMP end_227
-four_227:
+	JMP end_250
+four_250:
 	WORD $0x3dc00043 // ldr q3, [x2]
-end_227:
+end_250:
 	WORD $0xbd400064 // ldr s4, [x3, #0]
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
 	WORD $0xbc676864 // ldr s4, [x3, x7]
@@ -11002,59 +12203,76 @@ end_227:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R10
-	BNE k391
-summed392:
-	TBNZ $2, R6, four_228
-	TBZ $1, R6, fewer_228
+	BNE k454
+summed455:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain456
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
+	WORD $0x6e205863 // not v3.16b, v3.16b
+	WORD $0x4e201c60 // and v0.16b, v3.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c3 // fcmge v3.4s, v30.4s, v1.4s
+	WORD $0x6e205863 // not v3.16b, v3.16b
+	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
+	WORD $0x6e205863 // not v3.16b, v3.16b
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+plain456:
+	TBNZ $2, R6, four_251
+	TBZ $1, R6, fewer_251
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_228
+	TBZ $0, R6, end_251
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_228
-fewer_228:
-	TBZ $0, R6, end_228
+	JMP end_251
+fewer_251:
+	TBZ $0, R6, end_251
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_228
-four_228:
+	JMP end_251
+four_251:
 	WORD $0x3d800020 // str q0, [x1]
-end_228:
+end_251:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_229
-	TBZ $1, R6, fewer_229
+	TBNZ $2, R6, four_252
+	TBZ $1, R6, fewer_252
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_229
+	TBZ $0, R6, end_252
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_229
-fewer_229:
-	TBZ $0, R6, end_229
+	JMP end_252
+fewer_252:
+	TBZ $0, R6, end_252
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_229
-four_229:
+	JMP end_252
+four_252:
 	WORD $0x3d800021 // str q1, [x1]
-end_229:
+end_252:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_230
-	TBZ $1, R6, fewer_230
+	TBNZ $2, R6, four_253
+	TBZ $1, R6, fewer_253
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_230
+	TBZ $0, R6, end_253
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_230
-fewer_230:
-	TBZ $0, R6, end_230
+	JMP end_253
+fewer_253:
+	TBZ $0, R6, end_253
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_230
-four_230:
+	JMP end_253
+four_253:
 	WORD $0x3d800022 // str q2, [x1]
-end_230:
-end357:
+end_253:
+end415:
 	RET
 
 // func gemm4x128(args *byte)
 TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
@@ -11064,11 +12282,11 @@ TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile394:
+tile458:
 	CMP $0x00000010, R6
-	BLT next395
+	BLT next459
 	TST R3, R3
-	BEQ zeros397
+	BEQ zeros461
 	MOVD R3, R11
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
@@ -11092,8 +12310,8 @@ tile394:
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
 	WORD $0x3dc00d6f // ldr q15, [x11, #48]
-	JMP ready398
-zeros397:
+	JMP ready462
+zeros461:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11110,13 +12328,13 @@ zeros397:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready398:
+ready462:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed400
-k399:
+	BLE summed464
+k463:
 	WORD $0x3dc00190 // ldr q16, [x12, #0]
 	WORD $0x3dc00591 // ldr q17, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
@@ -11145,8 +12363,76 @@ k399:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k399
-summed400:
+	BNE k463
+summed464:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain465
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e201e00 // and v0.16b, v16.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d0 // fcmge v16.4s, v30.4s, v1.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d0 // fcmge v16.4s, v30.4s, v2.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e221e02 // and v2.16b, v16.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d0 // fcmge v16.4s, v30.4s, v3.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e231e03 // and v3.16b, v16.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d0 // fcmge v16.4s, v30.4s, v4.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e241e04 // and v4.16b, v16.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d0 // fcmge v16.4s, v30.4s, v5.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e251e05 // and v5.16b, v16.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d0 // fcmge v16.4s, v30.4s, v6.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e261e06 // and v6.16b, v16.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d0 // fcmge v16.4s, v30.4s, v7.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e271e07 // and v7.16b, v16.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d0 // fcmge v16.4s, v30.4s, v8.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e281e08 // and v8.16b, v16.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d0 // fcmge v16.4s, v30.4s, v9.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e291e09 // and v9.16b, v16.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d0 // fcmge v16.4s, v30.4s, v10.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2a1e0a // and v10.16b, v16.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d0 // fcmge v16.4s, v30.4s, v11.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2b1e0b // and v11.16b, v16.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d0 // fcmge v16.4s, v30.4s, v12.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2c1e0c // and v12.16b, v16.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d0 // fcmge v16.4s, v30.4s, v13.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2d1e0d // and v13.16b, v16.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d0 // fcmge v16.4s, v30.4s, v14.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2e1e0e // and v14.16b, v16.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+plain465:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -11173,103 +12459,103 @@ summed400:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same396
+	BEQ same460
 	ADD $0x00000040, R3
-same396:
+same460:
 	SUBS $0x00000010, R6
-	JMP tile394
-next395:
+	JMP tile458
+next459:
 	TST R6, R6
-	BLE end393
+	BLE end457
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer403
+	BLE fewer468
 	TST R3, R3
-	BEQ zeros404
+	BEQ zeros469
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_231
-	TBZ $1, R11, fewer_231
+	TBNZ $2, R11, four_254
+	TBZ $1, R11, fewer_254
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_231
+	TBZ $0, R11, end_254
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_231
-fewer_231:
+	JMP end_254
+fewer_254:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_231
+	TBZ $0, R11, end_254
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_231
-four_231:
+	JMP end_254
+four_254:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_231:
+end_254:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_232
-	TBZ $1, R11, fewer_232
+	TBNZ $2, R11, four_255
+	TBZ $1, R11, fewer_255
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_232
+	TBZ $0, R11, end_255
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_232
-fewer_232:
+	JMP end_255
+fewer_255:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_232
+	TBZ $0, R11, end_255
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_232
-four_232:
+	JMP end_255
+four_255:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_232:
+end_255:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_233
-	TBZ $1, R11, fewer_233
+	TBNZ $2, R11, four_256
+	TBZ $1, R11, fewer_256
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_233
+	TBZ $0, R11, end_256
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_233
-fewer_233:
+	JMP end_256
+fewer_256:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_233
+	TBZ $0, R11, end_256
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_233
-four_233:
+	JMP end_256
+four_256:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_233:
+end_256:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	WORD $0x3dc0086e // ldr q14, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_234
-	TBZ $1, R11, fewer_234
+	TBNZ $2, R11, four_257
+	TBZ $1, R11, fewer_257
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R11, end_234
+	TBZ $0, R11, end_257
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_234
-fewer_234:
+	JMP end_257
+fewer_257:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R11, end_234
+	TBZ $0, R11, end_257
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_234
-four_234:
+	JMP end_257
+four_257:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_234:
-	JMP ready405
-zeros404:
+end_257:
+	JMP ready470
+zeros469:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11286,31 +12572,31 @@ zeros404:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready405:
+ready470:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed407
-k406:
+	BLE summed472
+k471:
 	WORD $0x3dc00050 // ldr q16, [x2, #0]
 	WORD $0x3dc00451 // ldr q17, [x2, #16]
 	WORD $0x3dc00852 // ldr q18, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R11, four_235
-	TBZ $1, R11, fewer_235
+	TBNZ $2, R11, four_258
+	TBZ $1, R11, fewer_258
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R11, end_235
+	TBZ $0, R11, end_258
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_235
-fewer_235:
+	JMP end_258
+fewer_258:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R11, end_235
+	TBZ $0, R11, end_258
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_235
-four_235:
+	JMP end_258
+four_258:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_235:
+end_258:
 	WORD $0xbd400074 // ldr s20, [x3, #0]
 	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
 	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
@@ -11335,173 +12621,241 @@ end_235:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k406
-summed407:
+	BNE k471
+summed472:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain473
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e201e00 // and v0.16b, v16.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d0 // fcmge v16.4s, v30.4s, v1.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d0 // fcmge v16.4s, v30.4s, v2.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e221e02 // and v2.16b, v16.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d0 // fcmge v16.4s, v30.4s, v3.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e231e03 // and v3.16b, v16.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d0 // fcmge v16.4s, v30.4s, v4.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e241e04 // and v4.16b, v16.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d0 // fcmge v16.4s, v30.4s, v5.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e251e05 // and v5.16b, v16.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d0 // fcmge v16.4s, v30.4s, v6.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e261e06 // and v6.16b, v16.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d0 // fcmge v16.4s, v30.4s, v7.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e271e07 // and v7.16b, v16.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d0 // fcmge v16.4s, v30.4s, v8.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e281e08 // and v8.16b, v16.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d0 // fcmge v16.4s, v30.4s, v9.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e291e09 // and v9.16b, v16.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d0 // fcmge v16.4s, v30.4s, v10.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2a1e0a // and v10.16b, v16.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d0 // fcmge v16.4s, v30.4s, v11.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2b1e0b // and v11.16b, v16.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d0 // fcmge v16.4s, v30.4s, v12.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2c1e0c // and v12.16b, v16.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d0 // fcmge v16.4s, v30.4s, v13.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2d1e0d // and v13.16b, v16.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d0 // fcmge v16.4s, v30.4s, v14.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2e1e0e // and v14.16b, v16.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
+	WORD $0x6e205a10 // not v16.16b, v16.16b
+	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+plain473:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_236
-	TBZ $1, R11, fewer_236
+	TBNZ $2, R11, four_259
+	TBZ $1, R11, fewer_259
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_236
+	TBZ $0, R11, end_259
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_236
-fewer_236:
-	TBZ $0, R11, end_236
+	JMP end_259
+fewer_259:
+	TBZ $0, R11, end_259
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_236
-four_236:
+	JMP end_259
+four_259:
 	WORD $0x3d800203 // str q3, [x16]
-end_236:
+end_259:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_237
-	TBZ $1, R11, fewer_237
+	TBNZ $2, R11, four_260
+	TBZ $1, R11, fewer_260
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_237
+	TBZ $0, R11, end_260
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_237
-fewer_237:
-	TBZ $0, R11, end_237
+	JMP end_260
+fewer_260:
+	TBZ $0, R11, end_260
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_237
-four_237:
+	JMP end_260
+four_260:
 	WORD $0x3d800207 // str q7, [x16]
-end_237:
+end_260:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_238
-	TBZ $1, R11, fewer_238
+	TBNZ $2, R11, four_261
+	TBZ $1, R11, fewer_261
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_238
+	TBZ $0, R11, end_261
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_238
-fewer_238:
-	TBZ $0, R11, end_238
+	JMP end_261
+fewer_261:
+	TBZ $0, R11, end_261
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_238
-four_238:
+	JMP end_261
+four_261:
 	WORD $0x3d80020b // str q11, [x16]
-end_238:
+end_261:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_239
-	TBZ $1, R11, fewer_239
+	TBNZ $2, R11, four_262
+	TBZ $1, R11, fewer_262
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R11, end_239
+	TBZ $0, R11, end_262
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_239
-fewer_239:
-	TBZ $0, R11, end_239
+	JMP end_262
+fewer_262:
+	TBZ $0, R11, end_262
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_239
-four_239:
+	JMP end_262
+four_262:
 	WORD $0x3d80020f // str q15, [x16]
-end_239:
-	JMP end393
-fewer403:
+end_262:
+	JMP end457
+fewer468:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer408
+	BLE fewer474
 	TST R3, R3
-	BEQ zeros409
+	BEQ zeros475
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_240
-	TBZ $1, R11, fewer_240
+	TBNZ $2, R11, four_263
+	TBZ $1, R11, fewer_263
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R11, end_240
+	TBZ $0, R11, end_263
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_240
-fewer_240:
+	JMP end_263
+fewer_263:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R11, end_240
+	TBZ $0, R11, end_263
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_240
-four_240:
+	JMP end_263
+four_263:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_240:
+end_263:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_241
-	TBZ $1, R11, fewer_241
+	TBNZ $2, R11, four_264
+	TBZ $1, R11, fewer_264
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_241
+	TBZ $0, R11, end_264
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_241
-fewer_241:
+	JMP end_264
+fewer_264:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_241
+	TBZ $0, R11, end_264
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_241
-four_241:
+	JMP end_264
+four_264:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_241:
+end_264:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_242
-	TBZ $1, R11, fewer_242
+	TBNZ $2, R11, four_265
+	TBZ $1, R11, fewer_265
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R11, end_242
+	TBZ $0, R11, end_265
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_242
-fewer_242:
+	JMP end_265
+fewer_265:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R11, end_242
+	TBZ $0, R11, end_265
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_242
-four_242:
+	JMP end_265
+four_265:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_242:
+end_265:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	WORD $0x3dc0046a // ldr q10, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_243
-	TBZ $1, R11, fewer_243
+	TBNZ $2, R11, four_266
+	TBZ $1, R11, fewer_266
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_243
+	TBZ $0, R11, end_266
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_243
-fewer_243:
+	JMP end_266
+fewer_266:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_243
+	TBZ $0, R11, end_266
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_243
-four_243:
+	JMP end_266
+four_266:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_243:
-	JMP ready410
-zeros409:
+end_266:
+	JMP ready476
+zeros475:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11514,30 +12868,30 @@ zeros409:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready410:
+ready476:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed412
-k411:
+	BLE summed478
+k477:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R11, four_244
-	TBZ $1, R11, fewer_244
+	TBNZ $2, R11, four_267
+	TBZ $1, R11, fewer_267
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R11, end_244
+	TBZ $0, R11, end_267
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_244
-fewer_244:
+	JMP end_267
+fewer_267:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R11, end_244
+	TBZ $0, R11, end_267
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_244
-four_244:
+	JMP end_267
+four_267:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_244:
+end_267:
 	WORD $0xbd40006f // ldr s15, [x3, #0]
 	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
 	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
@@ -11558,165 +12912,217 @@ end_244:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k411
-summed412:
+	BNE k477
+summed478:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain479
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+plain479:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_245
-	TBZ $1, R11, fewer_245
+	TBNZ $2, R11, four_268
+	TBZ $1, R11, fewer_268
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R11, end_245
+	TBZ $0, R11, end_268
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_245
-fewer_245:
-	TBZ $0, R11, end_245
+	JMP end_268
+fewer_268:
+	TBZ $0, R11, end_268
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_245
-four_245:
+	JMP end_268
+four_268:
 	WORD $0x3d800202 // str q2, [x16]
-end_245:
+end_268:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_246
-	TBZ $1, R11, fewer_246
+	TBNZ $2, R11, four_269
+	TBZ $1, R11, fewer_269
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_246
+	TBZ $0, R11, end_269
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_246
-fewer_246:
-	TBZ $0, R11, end_246
+	JMP end_269
+fewer_269:
+	TBZ $0, R11, end_269
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_246
-four_246:
+	JMP end_269
+four_269:
 	WORD $0x3d800205 // str q5, [x16]
-end_246:
+end_269:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_247
-	TBZ $1, R11, fewer_247
+	TBNZ $2, R11, four_270
+	TBZ $1, R11, fewer_270
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R11, end_247
+	TBZ $0, R11, end_270
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_247
-fewer_247:
-	TBZ $0, R11, end_247
+	JMP end_270
+fewer_270:
+	TBZ $0, R11, end_270
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_247
-four_247:
+	JMP end_270
+four_270:
 	WORD $0x3d800208 // str q8, [x16]
-end_247:
+end_270:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_248
-	TBZ $1, R11, fewer_248
+	TBNZ $2, R11, four_271
+	TBZ $1, R11, fewer_271
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_248
+	TBZ $0, R11, end_271
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_248
-fewer_248:
-	TBZ $0, R11, end_248
+	JMP end_271
+fewer_271:
+	TBZ $0, R11, end_271
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_248
-four_248:
+	JMP end_271
+four_271:
 	WORD $0x3d80020b // str q11, [x16]
-end_248:
-	JMP end393
-fewer408:
+end_271:
+	JMP end457
+fewer474:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer413
+	BLE fewer480
 	TST R3, R3
-	BEQ zeros414
+	BEQ zeros481
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_249
-	TBZ $1, R11, fewer_249
+	TBNZ $2, R11, four_272
+	TBZ $1, R11, fewer_272
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R11, end_249
+	TBZ $0, R11, end_272
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_249
-fewer_249:
+	JMP end_272
+fewer_272:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R11, end_249
+	TBZ $0, R11, end_272
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_249
-four_249:
+	JMP end_272
+four_272:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_249:
+end_272:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_250
-	TBZ $1, R11, fewer_250
+	TBNZ $2, R11, four_273
+	TBZ $1, R11, fewer_273
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_250
+	TBZ $0, R11, end_273
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_250
-fewer_250:
+	JMP end_273
+fewer_273:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_250
+	TBZ $0, R11, end_273
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_250
-four_250:
+	JMP end_273
+four_273:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_250:
+end_273:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_251
-	TBZ $1, R11, fewer_251
+	TBNZ $2, R11, four_274
+	TBZ $1, R11, fewer_274
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_251
+	TBZ $0, R11, end_274
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_251
-fewer_251:
+	JMP end_274
+fewer_274:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_251
+	TBZ $0, R11, end_274
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_251
-four_251:
+	JMP end_274
+four_274:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_251:
+end_274:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_252
-	TBZ $1, R11, fewer_252
+	TBNZ $2, R11, four_275
+	TBZ $1, R11, fewer_275
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_252
+	TBZ $0, R11, end_275
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_252
-fewer_252:
+	JMP end_275
+fewer_275:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_252
+	TBZ $0, R11, end_275
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_252
-four_252:
+	JMP end_275
+four_275:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_252:
-	JMP ready415
-zeros414:
+end_275:
+	JMP ready482
+zeros481:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11725,29 +13131,29 @@ zeros414:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready415:
+ready482:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed417
-k416:
+	BLE summed484
+k483:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R11, four_253
-	TBZ $1, R11, fewer_253
+	TBNZ $2, R11, four_276
+	TBZ $1, R11, fewer_276
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R11, end_253
+	TBZ $0, R11, end_276
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_253
-fewer_253:
+	JMP end_276
+fewer_276:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R11, end_253
+	TBZ $0, R11, end_276
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_253
-four_253:
+	JMP end_276
+four_276:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_253:
+end_276:
 	WORD $0xbd40006a // ldr s10, [x3, #0]
 	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
 	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
@@ -11764,175 +13170,211 @@ end_253:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k416
-summed417:
+	BNE k483
+summed484:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain485
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
+	WORD $0x6e205908 // not v8.16b, v8.16b
+	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+plain485:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_254
-	TBZ $1, R11, fewer_254
+	TBNZ $2, R11, four_277
+	TBZ $1, R11, fewer_277
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R11, end_254
+	TBZ $0, R11, end_277
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_254
-fewer_254:
-	TBZ $0, R11, end_254
+	JMP end_277
+fewer_277:
+	TBZ $0, R11, end_277
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_254
-four_254:
+	JMP end_277
+four_277:
 	WORD $0x3d800201 // str q1, [x16]
-end_254:
+end_277:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_255
-	TBZ $1, R11, fewer_255
+	TBNZ $2, R11, four_278
+	TBZ $1, R11, fewer_278
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_255
+	TBZ $0, R11, end_278
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_255
-fewer_255:
-	TBZ $0, R11, end_255
+	JMP end_278
+fewer_278:
+	TBZ $0, R11, end_278
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_255
-four_255:
+	JMP end_278
+four_278:
 	WORD $0x3d800203 // str q3, [x16]
-end_255:
+end_278:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_256
-	TBZ $1, R11, fewer_256
+	TBNZ $2, R11, four_279
+	TBZ $1, R11, fewer_279
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_256
+	TBZ $0, R11, end_279
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_256
-fewer_256:
-	TBZ $0, R11, end_256
+	JMP end_279
+fewer_279:
+	TBZ $0, R11, end_279
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_256
-four_256:
+	JMP end_279
+four_279:
 	WORD $0x3d800205 // str q5, [x16]
-end_256:
+end_279:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_257
-	TBZ $1, R11, fewer_257
+	TBNZ $2, R11, four_280
+	TBZ $1, R11, fewer_280
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_257
+	TBZ $0, R11, end_280
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_257
-fewer_257:
-	TBZ $0, R11, end_257
+	JMP end_280
+fewer_280:
+	TBZ $0, R11, end_280
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_257
-four_257:
+	JMP end_280
+four_280:
 	WORD $0x3d800207 // str q7, [x16]
-end_257:
-	JMP end393
-fewer413:
+end_280:
+	JMP end457
+fewer480:
 	TST R3, R3
-	BEQ zeros418
-	TBNZ $2, R6, four_258
-	TBZ $1, R6, fewer_258
+	BEQ zeros486
+	TBNZ $2, R6, four_281
+	TBZ $1, R6, fewer_281
 	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_258
+	TBZ $0, R6, end_281
 	ADD $8, R3, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_258
-fewer_258:
+	JMP end_281
+fewer_281:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_258
+	TBZ $0, R6, end_281
 	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_258
-four_258:
+	JMP end_281
+four_281:
 	WORD $0x3dc00060 // ldr q0, [x3]
-end_258:
+end_281:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_259
-	TBZ $1, R6, fewer_259
+	TBNZ $2, R6, four_282
+	TBZ $1, R6, fewer_282
 	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_259
+	TBZ $0, R6, end_282
 	ADD $8, R3, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_259
-fewer_259:
+	JMP end_282
+fewer_282:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_259
+	TBZ $0, R6, end_282
 	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_259
-four_259:
+	JMP end_282
+four_282:
 	WORD $0x3dc00061 // ldr q1, [x3]
-end_259:
+end_282:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_260
-	TBZ $1, R6, fewer_260
+	TBNZ $2, R6, four_283
+	TBZ $1, R6, fewer_283
 	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_260
+	TBZ $0, R6, end_283
 	ADD $8, R3, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_260
-fewer_260:
+	JMP end_283
+fewer_283:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_260
+	TBZ $0, R6, end_283
 	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_260
-four_260:
+	JMP end_283
+four_283:
 	WORD $0x3dc00062 // ldr q2, [x3]
-end_260:
+end_283:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_261
-	TBZ $1, R6, fewer_261
+	TBNZ $2, R6, four_284
+	TBZ $1, R6, fewer_284
 	WORD $0xfd400063 // ldr d3, [x3]
-	TBZ $0, R6, end_261
+	TBZ $0, R6, end_284
 	ADD $8, R3, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_261
-fewer_261:
+	JMP end_284
+fewer_284:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_261
+	TBZ $0, R6, end_284
 	WORD $0xbd400063 // ldr s3, [x3]
-	JMP end_261
-four_261:
+	JMP end_284
+four_284:
 	WORD $0x3dc00063 // ldr q3, [x3]
-end_261:
-	JMP ready419
-zeros418:
+end_284:
+	JMP ready487
+zeros486:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready419:
+ready487:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed421
-k420:
-	TBNZ $2, R6, four_262
-	TBZ $1, R6, fewer_262
+	BLE summed489
+k488:
+	TBNZ $2, R6, four_285
+	TBZ $1, R6, fewer_285
 	WORD $0xfd400044 // ldr d4, [x2]
-	TBZ $0, R6, end_262
+	TBZ $0, R6, end_285
 	ADD $8, R2, R17
 	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_262
-fewer_262:
+	JMP end_285
+fewer_285:
 	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_262
+	TBZ $0, R6, end_285
 	WORD $0xbd400044 // ldr s4, [x2]
-	JMP end_262
-four_262:
+	JMP end_285
+four_285:
 	WORD $0x3dc00044 // ldr q4, [x2]
-end_262:
+end_285:
 	WORD $0xbd400065 // ldr s5, [x3, #0]
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
 	WORD $0xbc676865 // ldr s5, [x3, x7]
@@ -11945,75 +13387,96 @@ end_262:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R11
-	BNE k420
-summed421:
-	TBNZ $2, R6, four_263
-	TBZ $1, R6, fewer_263
+	BNE k488
+summed489:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain490
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
+	WORD $0x6e205884 // not v4.16b, v4.16b
+	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+plain490:
+	TBNZ $2, R6, four_286
+	TBZ $1, R6, fewer_286
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_263
+	TBZ $0, R6, end_286
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_263
-fewer_263:
-	TBZ $0, R6, end_263
+	JMP end_286
+fewer_286:
+	TBZ $0, R6, end_286
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_263
-four_263:
+	JMP end_286
+four_286:
 	WORD $0x3d800020 // str q0, [x1]
-end_263:
+end_286:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_264
-	TBZ $1, R6, fewer_264
+	TBNZ $2, R6, four_287
+	TBZ $1, R6, fewer_287
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_264
+	TBZ $0, R6, end_287
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_264
-fewer_264:
-	TBZ $0, R6, end_264
+	JMP end_287
+fewer_287:
+	TBZ $0, R6, end_287
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_264
-four_264:
+	JMP end_287
+four_287:
 	WORD $0x3d800021 // str q1, [x1]
-end_264:
+end_287:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_265
-	TBZ $1, R6, fewer_265
+	TBNZ $2, R6, four_288
+	TBZ $1, R6, fewer_288
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_265
+	TBZ $0, R6, end_288
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_265
-fewer_265:
-	TBZ $0, R6, end_265
+	JMP end_288
+fewer_288:
+	TBZ $0, R6, end_288
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_265
-four_265:
+	JMP end_288
+four_288:
 	WORD $0x3d800022 // str q2, [x1]
-end_265:
+end_288:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_266
-	TBZ $1, R6, fewer_266
+	TBNZ $2, R6, four_289
+	TBZ $1, R6, fewer_289
 	WORD $0xfd000023 // str d3, [x1]
-	TBZ $0, R6, end_266
+	TBZ $0, R6, end_289
 	ADD $8, R1, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_266
-fewer_266:
-	TBZ $0, R6, end_266
+	JMP end_289
+fewer_289:
+	TBZ $0, R6, end_289
 	WORD $0xbd000023 // str s3, [x1]
-	JMP end_266
-four_266:
+	JMP end_289
+four_289:
 	WORD $0x3d800023 // str q3, [x1]
-end_266:
-end393:
+end_289:
+end457:
 	RET
 
 // func gemm5x128(args *byte)
 TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
@@ -12023,11 +13486,11 @@ TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile423:
+tile492:
 	CMP $0x00000010, R6
-	BLT next424
+	BLT next493
 	TST R3, R3
-	BEQ zeros426
+	BEQ zeros495
 	MOVD R3, R11
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
@@ -12057,8 +13520,8 @@ tile423:
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
 	WORD $0x3dc00d73 // ldr q19, [x11, #48]
-	JMP ready427
-zeros426:
+	JMP ready496
+zeros495:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12079,13 +13542,13 @@ zeros426:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready427:
+ready496:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed429
-k428:
+	BLE summed498
+k497:
 	WORD $0x3dc00194 // ldr q20, [x12, #0]
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
@@ -12119,8 +13582,92 @@ k428:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k428
-summed429:
+	BNE k497
+summed498:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain499
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e201e80 // and v0.16b, v20.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d4 // fcmge v20.4s, v30.4s, v1.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e211e81 // and v1.16b, v20.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d4 // fcmge v20.4s, v30.4s, v2.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e221e82 // and v2.16b, v20.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d4 // fcmge v20.4s, v30.4s, v3.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e231e83 // and v3.16b, v20.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d4 // fcmge v20.4s, v30.4s, v4.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e241e84 // and v4.16b, v20.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d4 // fcmge v20.4s, v30.4s, v5.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e251e85 // and v5.16b, v20.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d4 // fcmge v20.4s, v30.4s, v6.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e261e86 // and v6.16b, v20.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d4 // fcmge v20.4s, v30.4s, v7.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e271e87 // and v7.16b, v20.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d4 // fcmge v20.4s, v30.4s, v8.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e281e88 // and v8.16b, v20.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d4 // fcmge v20.4s, v30.4s, v9.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e291e89 // and v9.16b, v20.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d4 // fcmge v20.4s, v30.4s, v10.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2a1e8a // and v10.16b, v20.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d4 // fcmge v20.4s, v30.4s, v11.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2b1e8b // and v11.16b, v20.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d4 // fcmge v20.4s, v30.4s, v12.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2c1e8c // and v12.16b, v20.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d4 // fcmge v20.4s, v30.4s, v13.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2d1e8d // and v13.16b, v20.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d4 // fcmge v20.4s, v30.4s, v14.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d4 // fcmge v20.4s, v30.4s, v15.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2f1e8f // and v15.16b, v20.16b, v15.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e30e7d4 // fcmge v20.4s, v30.4s, v16.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e301e90 // and v16.16b, v20.16b, v16.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e31e7d4 // fcmge v20.4s, v30.4s, v17.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e311e91 // and v17.16b, v20.16b, v17.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e32e7d4 // fcmge v20.4s, v30.4s, v18.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e321e92 // and v18.16b, v20.16b, v18.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
+plain499:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -12153,124 +13700,124 @@ summed429:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same425
+	BEQ same494
 	ADD $0x00000040, R3
-same425:
+same494:
 	SUBS $0x00000010, R6
-	JMP tile423
-next424:
+	JMP tile492
+next493:
 	TST R6, R6
-	BLE end422
+	BLE end491
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer432
+	BLE fewer502
 	TST R3, R3
-	BEQ zeros433
+	BEQ zeros503
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_267
-	TBZ $1, R11, fewer_267
+	TBNZ $2, R11, four_290
+	TBZ $1, R11, fewer_290
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_267
+	TBZ $0, R11, end_290
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_267
-fewer_267:
+	JMP end_290
+fewer_290:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_267
+	TBZ $0, R11, end_290
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_267
-four_267:
+	JMP end_290
+four_290:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_267:
+end_290:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_268
-	TBZ $1, R11, fewer_268
+	TBNZ $2, R11, four_291
+	TBZ $1, R11, fewer_291
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_268
+	TBZ $0, R11, end_291
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_268
-fewer_268:
+	JMP end_291
+fewer_291:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_268
+	TBZ $0, R11, end_291
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_268
-four_268:
+	JMP end_291
+four_291:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_268:
+end_291:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_269
-	TBZ $1, R11, fewer_269
+	TBNZ $2, R11, four_292
+	TBZ $1, R11, fewer_292
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_269
+	TBZ $0, R11, end_292
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_269
-fewer_269:
+	JMP end_292
+fewer_292:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_269
+	TBZ $0, R11, end_292
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_269
-four_269:
+	JMP end_292
+four_292:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_269:
+end_292:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	WORD $0x3dc0086e // ldr q14, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_270
-	TBZ $1, R11, fewer_270
+	TBNZ $2, R11, four_293
+	TBZ $1, R11, fewer_293
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R11, end_270
+	TBZ $0, R11, end_293
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_270
-fewer_270:
+	JMP end_293
+fewer_293:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R11, end_270
+	TBZ $0, R11, end_293
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_270
-four_270:
+	JMP end_293
+four_293:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_270:
+end_293:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00070 // ldr q16, [x3, #0]
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R11, four_271
-	TBZ $1, R11, fewer_271
+	TBNZ $2, R11, four_294
+	TBZ $1, R11, fewer_294
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R11, end_271
+	TBZ $0, R11, end_294
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_271
-fewer_271:
+	JMP end_294
+fewer_294:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R11, end_271
+	TBZ $0, R11, end_294
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_271
-four_271:
+	JMP end_294
+four_294:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_271:
-	JMP ready434
-zeros433:
+end_294:
+	JMP ready504
+zeros503:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12291,31 +13838,31 @@ zeros433:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready434:
+ready504:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed436
-k435:
+	BLE summed506
+k505:
 	WORD $0x3dc00054 // ldr q20, [x2, #0]
 	WORD $0x3dc00455 // ldr q21, [x2, #16]
 	WORD $0x3dc00856 // ldr q22, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R11, four_272
-	TBZ $1, R11, fewer_272
+	TBNZ $2, R11, four_295
+	TBZ $1, R11, fewer_295
 	WORD $0xfd400217 // ldr d23, [x16]
-	TBZ $0, R11, end_272
+	TBZ $0, R11, end_295
 	ADD $8, R16, R17
 	WORD $0x4d408237 // ld1 {v23.s}[2], [x17]
-	JMP end_272
-fewer_272:
+	JMP end_295
+fewer_295:
 	WORD $0x4f000417 // movi v23.4s, #0
-	TBZ $0, R11, end_272
+	TBZ $0, R11, end_295
 	WORD $0xbd400217 // ldr s23, [x16]
-	JMP end_272
-four_272:
+	JMP end_295
+four_295:
 	WORD $0x3dc00217 // ldr q23, [x16]
-end_272:
+end_295:
 	WORD $0xbd400078 // ldr s24, [x3, #0]
 	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a1 // fmla v1.4s, v21.4s, v24.s[0]
@@ -12345,213 +13892,297 @@ end_272:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k435
-summed436:
+	BNE k505
+summed506:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain507
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e201e80 // and v0.16b, v20.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d4 // fcmge v20.4s, v30.4s, v1.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e211e81 // and v1.16b, v20.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d4 // fcmge v20.4s, v30.4s, v2.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e221e82 // and v2.16b, v20.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d4 // fcmge v20.4s, v30.4s, v3.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e231e83 // and v3.16b, v20.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d4 // fcmge v20.4s, v30.4s, v4.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e241e84 // and v4.16b, v20.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d4 // fcmge v20.4s, v30.4s, v5.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e251e85 // and v5.16b, v20.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d4 // fcmge v20.4s, v30.4s, v6.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e261e86 // and v6.16b, v20.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d4 // fcmge v20.4s, v30.4s, v7.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e271e87 // and v7.16b, v20.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d4 // fcmge v20.4s, v30.4s, v8.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e281e88 // and v8.16b, v20.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d4 // fcmge v20.4s, v30.4s, v9.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e291e89 // and v9.16b, v20.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d4 // fcmge v20.4s, v30.4s, v10.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2a1e8a // and v10.16b, v20.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d4 // fcmge v20.4s, v30.4s, v11.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2b1e8b // and v11.16b, v20.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d4 // fcmge v20.4s, v30.4s, v12.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2c1e8c // and v12.16b, v20.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d4 // fcmge v20.4s, v30.4s, v13.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2d1e8d // and v13.16b, v20.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d4 // fcmge v20.4s, v30.4s, v14.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d4 // fcmge v20.4s, v30.4s, v15.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e2f1e8f // and v15.16b, v20.16b, v15.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e30e7d4 // fcmge v20.4s, v30.4s, v16.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e301e90 // and v16.16b, v20.16b, v16.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e31e7d4 // fcmge v20.4s, v30.4s, v17.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e311e91 // and v17.16b, v20.16b, v17.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e32e7d4 // fcmge v20.4s, v30.4s, v18.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e321e92 // and v18.16b, v20.16b, v18.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
+	WORD $0x6e205a94 // not v20.16b, v20.16b
+	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
+plain507:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_273
-	TBZ $1, R11, fewer_273
+	TBNZ $2, R11, four_296
+	TBZ $1, R11, fewer_296
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_273
+	TBZ $0, R11, end_296
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_273
-fewer_273:
-	TBZ $0, R11, end_273
+	JMP end_296
+fewer_296:
+	TBZ $0, R11, end_296
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_273
-four_273:
+	JMP end_296
+four_296:
 	WORD $0x3d800203 // str q3, [x16]
-end_273:
+end_296:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_274
-	TBZ $1, R11, fewer_274
+	TBNZ $2, R11, four_297
+	TBZ $1, R11, fewer_297
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_274
+	TBZ $0, R11, end_297
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_274
-fewer_274:
-	TBZ $0, R11, end_274
+	JMP end_297
+fewer_297:
+	TBZ $0, R11, end_297
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_274
-four_274:
+	JMP end_297
+four_297:
 	WORD $0x3d800207 // str q7, [x16]
-end_274:
+end_297:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_275
-	TBZ $1, R11, fewer_275
+	TBNZ $2, R11, four_298
+	TBZ $1, R11, fewer_298
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_275
+	TBZ $0, R11, end_298
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_275
-fewer_275:
-	TBZ $0, R11, end_275
+	JMP end_298
+fewer_298:
+	TBZ $0, R11, end_298
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_275
-four_275:
+	JMP end_298
+four_298:
 	WORD $0x3d80020b // str q11, [x16]
-end_275:
+end_298:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_276
-	TBZ $1, R11, fewer_276
+	TBNZ $2, R11, four_299
+	TBZ $1, R11, fewer_299
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R11, end_276
+	TBZ $0, R11, end_299
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_276
-fewer_276:
-	TBZ $0, R11, end_276
+	JMP end_299
+fewer_299:
+	TBZ $0, R11, end_299
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_276
-four_276:
+	JMP end_299
+four_299:
 	WORD $0x3d80020f // str q15, [x16]
-end_276:
+end_299:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800030 // str q16, [x1, #0]
 	WORD $0x3d800431 // str q17, [x1, #16]
 	WORD $0x3d800832 // str q18, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_277
-	TBZ $1, R11, fewer_277
+	TBNZ $2, R11, four_300
+	TBZ $1, R11, fewer_300
 	WORD $0xfd000213 // str d19, [x16]
-	TBZ $0, R11, end_277
+	TBZ $0, R11, end_300
 	ADD $8, R16, R17
 	WORD $0x4d008233 // st1 {v19.s}[2], [x17]
-	JMP end_277
-fewer_277:
-	TBZ $0, R11, end_277
+	JMP end_300
+fewer_300:
+	TBZ $0, R11, end_300
 	WORD $0xbd000213 // str s19, [x16]
-	JMP end_277
-four_277:
+	JMP end_300
+four_300:
 	WORD $0x3d800213 // str q19, [x16]
-end_277:
-	JMP end422
-fewer432:
+end_300:
+	JMP end491
+fewer502:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer437
+	BLE fewer508
 	TST R3, R3
-	BEQ zeros438
+	BEQ zeros509
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_278
-	TBZ $1, R11, fewer_278
+	TBNZ $2, R11, four_301
+	TBZ $1, R11, fewer_301
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R11, end_278
+	TBZ $0, R11, end_301
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_278
-fewer_278:
+	JMP end_301
+fewer_301:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R11, end_278
+	TBZ $0, R11, end_301
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_278
-four_278:
+	JMP end_301
+four_301:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_278:
+end_301:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_279
-	TBZ $1, R11, fewer_279
+	TBNZ $2, R11, four_302
+	TBZ $1, R11, fewer_302
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_279
+	TBZ $0, R11, end_302
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_279
-fewer_279:
+	JMP end_302
+fewer_302:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_279
+	TBZ $0, R11, end_302
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_279
-four_279:
+	JMP end_302
+four_302:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_279:
+end_302:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_280
-	TBZ $1, R11, fewer_280
+	TBNZ $2, R11, four_303
+	TBZ $1, R11, fewer_303
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R11, end_280
+	TBZ $0, R11, end_303
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_280
-fewer_280:
+	JMP end_303
+fewer_303:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R11, end_280
+	TBZ $0, R11, end_303
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_280
-four_280:
+	JMP end_303
+four_303:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_280:
+end_303:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	WORD $0x3dc0046a // ldr q10, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_281
-	TBZ $1, R11, fewer_281
+	TBNZ $2, R11, four_304
+	TBZ $1, R11, fewer_304
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_281
+	TBZ $0, R11, end_304
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_281
-fewer_281:
+	JMP end_304
+fewer_304:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_281
+	TBZ $0, R11, end_304
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_281
-four_281:
+	JMP end_304
+four_304:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_281:
+end_304:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R11, four_282
-	TBZ $1, R11, fewer_282
+	TBNZ $2, R11, four_305
+	TBZ $1, R11, fewer_305
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R11, end_282
+	TBZ $0, R11, end_305
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_282
-fewer_282:
+	JMP end_305
+fewer_305:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R11, end_282
+	TBZ $0, R11, end_305
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_282
-four_282:
+	JMP end_305
+four_305:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_282:
-	JMP ready439
-zeros438:
+end_305:
+	JMP ready510
+zeros509:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12567,30 +14198,30 @@ zeros438:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
-ready439:
+ready510:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed441
-k440:
+	BLE summed512
+k511:
 	WORD $0x3dc0004f // ldr q15, [x2, #0]
 	WORD $0x3dc00450 // ldr q16, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R11, four_283
-	TBZ $1, R11, fewer_283
+	TBNZ $2, R11, four_306
+	TBZ $1, R11, fewer_306
 	WORD $0xfd400211 // ldr d17, [x16]
-	TBZ $0, R11, end_283
+	TBZ $0, R11, end_306
 	ADD $8, R16, R17
 	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
-	JMP end_283
-fewer_283:
+	JMP end_306
+fewer_306:
 	WORD $0x4f000411 // movi v17.4s, #0
-	TBZ $0, R11, end_283
+	TBZ $0, R11, end_306
 	WORD $0xbd400211 // ldr s17, [x16]
-	JMP end_283
-four_283:
+	JMP end_306
+four_306:
 	WORD $0x3dc00211 // ldr q17, [x16]
-end_283:
+end_306:
 	WORD $0xbd400072 // ldr s18, [x3, #0]
 	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
 	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
@@ -12615,203 +14246,267 @@ end_283:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k440
-summed441:
+	BNE k511
+summed512:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain513
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7cf // fcmge v15.4s, v30.4s, v0.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e201de0 // and v0.16b, v15.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7cf // fcmge v15.4s, v30.4s, v1.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e211de1 // and v1.16b, v15.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7cf // fcmge v15.4s, v30.4s, v2.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e221de2 // and v2.16b, v15.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7cf // fcmge v15.4s, v30.4s, v3.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e231de3 // and v3.16b, v15.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7cf // fcmge v15.4s, v30.4s, v4.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e241de4 // and v4.16b, v15.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7cf // fcmge v15.4s, v30.4s, v5.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e251de5 // and v5.16b, v15.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7cf // fcmge v15.4s, v30.4s, v6.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e261de6 // and v6.16b, v15.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7cf // fcmge v15.4s, v30.4s, v7.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e271de7 // and v7.16b, v15.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7cf // fcmge v15.4s, v30.4s, v8.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e281de8 // and v8.16b, v15.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7cf // fcmge v15.4s, v30.4s, v9.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e291de9 // and v9.16b, v15.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7cf // fcmge v15.4s, v30.4s, v10.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e2a1dea // and v10.16b, v15.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7cf // fcmge v15.4s, v30.4s, v11.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e2b1deb // and v11.16b, v15.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7cf // fcmge v15.4s, v30.4s, v12.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e2c1dec // and v12.16b, v15.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7cf // fcmge v15.4s, v30.4s, v13.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e2d1ded // and v13.16b, v15.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7cf // fcmge v15.4s, v30.4s, v14.4s
+	WORD $0x6e2059ef // not v15.16b, v15.16b
+	WORD $0x4e2e1dee // and v14.16b, v15.16b, v14.16b
+plain513:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_284
-	TBZ $1, R11, fewer_284
+	TBNZ $2, R11, four_307
+	TBZ $1, R11, fewer_307
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R11, end_284
+	TBZ $0, R11, end_307
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_284
-fewer_284:
-	TBZ $0, R11, end_284
+	JMP end_307
+fewer_307:
+	TBZ $0, R11, end_307
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_284
-four_284:
+	JMP end_307
+four_307:
 	WORD $0x3d800202 // str q2, [x16]
-end_284:
+end_307:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_285
-	TBZ $1, R11, fewer_285
+	TBNZ $2, R11, four_308
+	TBZ $1, R11, fewer_308
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_285
+	TBZ $0, R11, end_308
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_285
-fewer_285:
-	TBZ $0, R11, end_285
+	JMP end_308
+fewer_308:
+	TBZ $0, R11, end_308
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_285
-four_285:
+	JMP end_308
+four_308:
 	WORD $0x3d800205 // str q5, [x16]
-end_285:
+end_308:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_286
-	TBZ $1, R11, fewer_286
+	TBNZ $2, R11, four_309
+	TBZ $1, R11, fewer_309
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R11, end_286
+	TBZ $0, R11, end_309
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_286
-fewer_286:
-	TBZ $0, R11, end_286
+	JMP end_309
+fewer_309:
+	TBZ $0, R11, end_309
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_286
-four_286:
+	JMP end_309
+four_309:
 	WORD $0x3d800208 // str q8, [x16]
-end_286:
+end_309:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_287
-	TBZ $1, R11, fewer_287
+	TBNZ $2, R11, four_310
+	TBZ $1, R11, fewer_310
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_287
+	TBZ $0, R11, end_310
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_287
-fewer_287:
-	TBZ $0, R11, end_287
+	JMP end_310
+fewer_310:
+	TBZ $0, R11, end_310
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_287
-four_287:
+	JMP end_310
+four_310:
 	WORD $0x3d80020b // str q11, [x16]
-end_287:
+end_310:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_288
-	TBZ $1, R11, fewer_288
+	TBNZ $2, R11, four_311
+	TBZ $1, R11, fewer_311
 	WORD $0xfd00020e // str d14, [x16]
-	TBZ $0, R11, end_288
+	TBZ $0, R11, end_311
 	ADD $8, R16, R17
 	WORD $0x4d00822e // st1 {v14.s}[2], [x17]
-	JMP end_288
-fewer_288:
-	TBZ $0, R11, end_288
+	JMP end_311
+fewer_311:
+	TBZ $0, R11, end_311
 	WORD $0xbd00020e // str s14, [x16]
-	JMP end_288
-four_288:
+	JMP end_311
+four_311:
 	WORD $0x3d80020e // str q14, [x16]
-end_288:
-	JMP end422
-fewer437:
+end_311:
+	JMP end491
+fewer508:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer442
+	BLE fewer514
 	TST R3, R3
-	BEQ zeros443
+	BEQ zeros515
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_289
-	TBZ $1, R11, fewer_289
+	TBNZ $2, R11, four_312
+	TBZ $1, R11, fewer_312
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R11, end_289
+	TBZ $0, R11, end_312
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_289
-fewer_289:
+	JMP end_312
+fewer_312:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R11, end_289
+	TBZ $0, R11, end_312
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_289
-four_289:
+	JMP end_312
+four_312:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_289:
+end_312:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_290
-	TBZ $1, R11, fewer_290
+	TBNZ $2, R11, four_313
+	TBZ $1, R11, fewer_313
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_290
+	TBZ $0, R11, end_313
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_290
-fewer_290:
+	JMP end_313
+fewer_313:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_290
+	TBZ $0, R11, end_313
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_290
-four_290:
+	JMP end_313
+four_313:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_290:
+end_313:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_291
-	TBZ $1, R11, fewer_291
+	TBNZ $2, R11, four_314
+	TBZ $1, R11, fewer_314
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_291
+	TBZ $0, R11, end_314
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_291
-fewer_291:
+	JMP end_314
+fewer_314:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_291
+	TBZ $0, R11, end_314
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_291
-four_291:
+	JMP end_314
+four_314:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_291:
+end_314:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_292
-	TBZ $1, R11, fewer_292
+	TBNZ $2, R11, four_315
+	TBZ $1, R11, fewer_315
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_292
+	TBZ $0, R11, end_315
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_292
-fewer_292:
+	JMP end_315
+fewer_315:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_292
+	TBZ $0, R11, end_315
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_292
-four_292:
+	JMP end_315
+four_315:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_292:
+end_315:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R11, four_293
-	TBZ $1, R11, fewer_293
+	TBNZ $2, R11, four_316
+	TBZ $1, R11, fewer_316
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R11, end_293
+	TBZ $0, R11, end_316
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_293
-fewer_293:
+	JMP end_316
+fewer_316:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R11, end_293
+	TBZ $0, R11, end_316
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_293
-four_293:
+	JMP end_316
+four_316:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_293:
-	JMP ready444
-zeros443:
+end_316:
+	JMP ready516
+zeros515:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12822,29 +14517,29 @@ zeros443:
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4f000409 // movi v9.4s, #0
-ready444:
+ready516:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed446
-k445:
+	BLE summed518
+k517:
 	WORD $0x3dc0004a // ldr q10, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R11, four_294
-	TBZ $1, R11, fewer_294
+	TBNZ $2, R11, four_317
+	TBZ $1, R11, fewer_317
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_294
+	TBZ $0, R11, end_317
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_294
-fewer_294:
+	JMP end_317
+fewer_317:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_294
+	TBZ $0, R11, end_317
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_294
-four_294:
+	JMP end_317
+four_317:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_294:
+end_317:
 	WORD $0xbd40006c // ldr s12, [x3, #0]
 	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
@@ -12864,211 +14559,255 @@ end_294:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k445
-summed446:
+	BNE k517
+summed518:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain519
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7ca // fcmge v10.4s, v30.4s, v0.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e201d40 // and v0.16b, v10.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7ca // fcmge v10.4s, v30.4s, v1.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e211d41 // and v1.16b, v10.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7ca // fcmge v10.4s, v30.4s, v2.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e221d42 // and v2.16b, v10.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7ca // fcmge v10.4s, v30.4s, v3.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e231d43 // and v3.16b, v10.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7ca // fcmge v10.4s, v30.4s, v4.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e241d44 // and v4.16b, v10.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7ca // fcmge v10.4s, v30.4s, v5.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e251d45 // and v5.16b, v10.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7ca // fcmge v10.4s, v30.4s, v6.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e261d46 // and v6.16b, v10.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7ca // fcmge v10.4s, v30.4s, v7.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e271d47 // and v7.16b, v10.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7ca // fcmge v10.4s, v30.4s, v8.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e281d48 // and v8.16b, v10.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7ca // fcmge v10.4s, v30.4s, v9.4s
+	WORD $0x6e20594a // not v10.16b, v10.16b
+	WORD $0x4e291d49 // and v9.16b, v10.16b, v9.16b
+plain519:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_295
-	TBZ $1, R11, fewer_295
+	TBNZ $2, R11, four_318
+	TBZ $1, R11, fewer_318
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R11, end_295
+	TBZ $0, R11, end_318
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_295
-fewer_295:
-	TBZ $0, R11, end_295
+	JMP end_318
+fewer_318:
+	TBZ $0, R11, end_318
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_295
-four_295:
+	JMP end_318
+four_318:
 	WORD $0x3d800201 // str q1, [x16]
-end_295:
+end_318:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_296
-	TBZ $1, R11, fewer_296
+	TBNZ $2, R11, four_319
+	TBZ $1, R11, fewer_319
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_296
+	TBZ $0, R11, end_319
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_296
-fewer_296:
-	TBZ $0, R11, end_296
+	JMP end_319
+fewer_319:
+	TBZ $0, R11, end_319
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_296
-four_296:
+	JMP end_319
+four_319:
 	WORD $0x3d800203 // str q3, [x16]
-end_296:
+end_319:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_297
-	TBZ $1, R11, fewer_297
+	TBNZ $2, R11, four_320
+	TBZ $1, R11, fewer_320
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_297
+	TBZ $0, R11, end_320
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_297
-fewer_297:
-	TBZ $0, R11, end_297
+	JMP end_320
+fewer_320:
+	TBZ $0, R11, end_320
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_297
-four_297:
+	JMP end_320
+four_320:
 	WORD $0x3d800205 // str q5, [x16]
-end_297:
+end_320:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_298
-	TBZ $1, R11, fewer_298
+	TBNZ $2, R11, four_321
+	TBZ $1, R11, fewer_321
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_298
+	TBZ $0, R11, end_321
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_298
-fewer_298:
-	TBZ $0, R11, end_298
+	JMP end_321
+fewer_321:
+	TBZ $0, R11, end_321
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_298
-four_298:
+	JMP end_321
+four_321:
 	WORD $0x3d800207 // str q7, [x16]
-end_298:
+end_321:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_299
-	TBZ $1, R11, fewer_299
+	TBNZ $2, R11, four_322
+	TBZ $1, R11, fewer_322
 	WORD $0xfd000209 // str d9, [x16]
-	TBZ $0, R11, end_299
+	TBZ $0, R11, end_322
 	ADD $8, R16, R17
 	WORD $0x4d008229 // st1 {v9.s}[2], [x17]
-	JMP end_299
-fewer_299:
-	TBZ $0, R11, end_299
+	JMP end_322
+fewer_322:
+	TBZ $0, R11, end_322
 	WORD $0xbd000209 // str s9, [x16]
-	JMP end_299
-four_299:
+	JMP end_322
+four_322:
 	WORD $0x3d800209 // str q9, [x16]
-end_299:
-	JMP end422
-fewer442:
+end_322:
+	JMP end491
+fewer514:
 	TST R3, R3
-	BEQ zeros447
-	TBNZ $2, R6, four_300
-	TBZ $1, R6, fewer_300
+	BEQ zeros520
+	TBNZ $2, R6, four_323
+	TBZ $1, R6, fewer_323
 	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_300
+	TBZ $0, R6, end_323
 	ADD $8, R3, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_300
-fewer_300:
+	JMP end_323
+fewer_323:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_300
+	TBZ $0, R6, end_323
 	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_300
-four_300:
+	JMP end_323
+four_323:
 	WORD $0x3dc00060 // ldr q0, [x3]
-end_300:
+end_323:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_301
-	TBZ $1, R6, fewer_301
+	TBNZ $2, R6, four_324
+	TBZ $1, R6, fewer_324
 	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_301
+	TBZ $0, R6, end_324
 	ADD $8, R3, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_301
-fewer_301:
+	JMP end_324
+fewer_324:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_301
+	TBZ $0, R6, end_324
 	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_301
-four_301:
+	JMP end_324
+four_324:
 	WORD $0x3dc00061 // ldr q1, [x3]
-end_301:
+end_324:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_302
-	TBZ $1, R6, fewer_302
+	TBNZ $2, R6, four_325
+	TBZ $1, R6, fewer_325
 	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_302
+	TBZ $0, R6, end_325
 	ADD $8, R3, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_302
-fewer_302:
+	JMP end_325
+fewer_325:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_302
+	TBZ $0, R6, end_325
 	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_302
-four_302:
+	JMP end_325
+four_325:
 	WORD $0x3dc00062 // ldr q2, [x3]
-end_302:
+end_325:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_303
-	TBZ $1, R6, fewer_303
+	TBNZ $2, R6, four_326
+	TBZ $1, R6, fewer_326
 	WORD $0xfd400063 // ldr d3, [x3]
-	TBZ $0, R6, end_303
+	TBZ $0, R6, end_326
 	ADD $8, R3, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_303
-fewer_303:
+	JMP end_326
+fewer_326:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_303
+	TBZ $0, R6, end_326
 	WORD $0xbd400063 // ldr s3, [x3]
-	JMP end_303
-four_303:
+	JMP end_326
+four_326:
 	WORD $0x3dc00063 // ldr q3, [x3]
-end_303:
+end_326:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_304
-	TBZ $1, R6, fewer_304
+	TBNZ $2, R6, four_327
+	TBZ $1, R6, fewer_327
 	WORD $0xfd400064 // ldr d4, [x3]
-	TBZ $0, R6, end_304
+	TBZ $0, R6, end_327
 	ADD $8, R3, R17
 	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_304
-fewer_304:
+	JMP end_327
+fewer_327:
 	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_304
+	TBZ $0, R6, end_327
 	WORD $0xbd400064 // ldr s4, [x3]
-	JMP end_304
-four_304:
+	JMP end_327
+four_327:
 	WORD $0x3dc00064 // ldr q4, [x3]
-end_304:
-	JMP ready448
-zeros447:
+end_327:
+	JMP ready521
+zeros520:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
-ready448:
+ready521:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed450
-k449:
-	TBNZ $2, R6, four_305
-	TBZ $1, R6, fewer_305
+	BLE summed523
+k522:
+	TBNZ $2, R6, four_328
+	TBZ $1, R6, fewer_328
 	WORD $0xfd400045 // ldr d5, [x2]
-	TBZ $0, R6, end_305
+	TBZ $0, R6, end_328
 	ADD $8, R2, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_305
-fewer_305:
+	JMP end_328
+fewer_328:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R6, end_305
+	TBZ $0, R6, end_328
 	WORD $0xbd400045 // ldr s5, [x2]
-	JMP end_305
-four_305:
+	JMP end_328
+four_328:
 	WORD $0x3dc00045 // ldr q5, [x2]
-end_305:
+end_328:
 	WORD $0xbd400066 // ldr s6, [x3, #0]
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
 	WORD $0xbc676866 // ldr s6, [x3, x7]
@@ -13083,91 +14822,116 @@ end_305:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R11
-	BNE k449
-summed450:
-	TBNZ $2, R6, four_306
-	TBZ $1, R6, fewer_306
+	BNE k522
+summed523:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain524
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c5 // fcmge v5.4s, v30.4s, v0.4s
+	WORD $0x6e2058a5 // not v5.16b, v5.16b
+	WORD $0x4e201ca0 // and v0.16b, v5.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c5 // fcmge v5.4s, v30.4s, v1.4s
+	WORD $0x6e2058a5 // not v5.16b, v5.16b
+	WORD $0x4e211ca1 // and v1.16b, v5.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c5 // fcmge v5.4s, v30.4s, v2.4s
+	WORD $0x6e2058a5 // not v5.16b, v5.16b
+	WORD $0x4e221ca2 // and v2.16b, v5.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c5 // fcmge v5.4s, v30.4s, v3.4s
+	WORD $0x6e2058a5 // not v5.16b, v5.16b
+	WORD $0x4e231ca3 // and v3.16b, v5.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c5 // fcmge v5.4s, v30.4s, v4.4s
+	WORD $0x6e2058a5 // not v5.16b, v5.16b
+	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+plain524:
+	TBNZ $2, R6, four_329
+	TBZ $1, R6, fewer_329
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_306
+	TBZ $0, R6, end_329
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_306
-fewer_306:
-	TBZ $0, R6, end_306
+	JMP end_329
+fewer_329:
+	TBZ $0, R6, end_329
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_306
-four_306:
+	JMP end_329
+four_329:
 	WORD $0x3d800020 // str q0, [x1]
-end_306:
+end_329:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_307
-	TBZ $1, R6, fewer_307
+	TBNZ $2, R6, four_330
+	TBZ $1, R6, fewer_330
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_307
+	TBZ $0, R6, end_330
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_307
-fewer_307:
-	TBZ $0, R6, end_307
+	JMP end_330
+fewer_330:
+	TBZ $0, R6, end_330
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_307
-four_307:
+	JMP end_330
+four_330:
 	WORD $0x3d800021 // str q1, [x1]
-end_307:
+end_330:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_308
-	TBZ $1, R6, fewer_308
+	TBNZ $2, R6, four_331
+	TBZ $1, R6, fewer_331
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_308
+	TBZ $0, R6, end_331
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_308
-fewer_308:
-	TBZ $0, R6, end_308
+	JMP end_331
+fewer_331:
+	TBZ $0, R6, end_331
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_308
-four_308:
+	JMP end_331
+four_331:
 	WORD $0x3d800022 // str q2, [x1]
-end_308:
+end_331:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_309
-	TBZ $1, R6, fewer_309
+	TBNZ $2, R6, four_332
+	TBZ $1, R6, fewer_332
 	WORD $0xfd000023 // str d3, [x1]
-	TBZ $0, R6, end_309
+	TBZ $0, R6, end_332
 	ADD $8, R1, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_309
-fewer_309:
-	TBZ $0, R6, end_309
+	JMP end_332
+fewer_332:
+	TBZ $0, R6, end_332
 	WORD $0xbd000023 // str s3, [x1]
-	JMP end_309
-four_309:
+	JMP end_332
+four_332:
 	WORD $0x3d800023 // str q3, [x1]
-end_309:
+end_332:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_310
-	TBZ $1, R6, fewer_310
+	TBNZ $2, R6, four_333
+	TBZ $1, R6, fewer_333
 	WORD $0xfd000024 // str d4, [x1]
-	TBZ $0, R6, end_310
+	TBZ $0, R6, end_333
 	ADD $8, R1, R17
 	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
-	JMP end_310
-fewer_310:
-	TBZ $0, R6, end_310
+	JMP end_333
+fewer_333:
+	TBZ $0, R6, end_333
 	WORD $0xbd000024 // str s4, [x1]
-	JMP end_310
-four_310:
+	JMP end_333
+four_333:
 	WORD $0x3d800024 // str q4, [x1]
-end_310:
-end422:
+end_333:
+end491:
 	RET
 
 // func gemm6x128(args *byte)
 TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
@@ -13178,11 +14942,11 @@ TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
 	ADD R7<<2, R7, R11
-tile452:
+tile526:
 	CMP $0x00000010, R6
-	BLT next453
+	BLT next527
 	TST R3, R3
-	BEQ zeros455
+	BEQ zeros529
 	MOVD R3, R12
 	WORD $0x3dc00180 // ldr q0, [x12, #0]
 	WORD $0x3dc00581 // ldr q1, [x12, #16]
@@ -13218,8 +14982,8 @@ tile452:
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
 	WORD $0x3dc00d97 // ldr q23, [x12, #48]
-	JMP ready456
-zeros455:
+	JMP ready530
+zeros529:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13244,13 +15008,13 @@ zeros455:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready456:
+ready530:
 	MOVD 8(R0), R12
 	MOVD R2, R13
 	MOVD 48(R0), R14
 	TST R14, R14
-	BLE summed458
-k457:
+	BLE summed532
+k531:
 	WORD $0x3dc001b8 // ldr q24, [x13, #0]
 	WORD $0x3dc005b9 // ldr q25, [x13, #16]
 	WORD $0x3dc009ba // ldr q26, [x13, #32]
@@ -13289,8 +15053,108 @@ k457:
 	ADD R9, R13
 	ADD R8, R12
 	SUBS $1, R14
-	BNE k457
-summed458:
+	BNE k531
+summed532:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain533
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e201f00 // and v0.16b, v24.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d8 // fcmge v24.4s, v30.4s, v1.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e211f01 // and v1.16b, v24.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d8 // fcmge v24.4s, v30.4s, v2.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e221f02 // and v2.16b, v24.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d8 // fcmge v24.4s, v30.4s, v3.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e231f03 // and v3.16b, v24.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d8 // fcmge v24.4s, v30.4s, v4.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e241f04 // and v4.16b, v24.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d8 // fcmge v24.4s, v30.4s, v5.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e251f05 // and v5.16b, v24.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d8 // fcmge v24.4s, v30.4s, v6.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e261f06 // and v6.16b, v24.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d8 // fcmge v24.4s, v30.4s, v7.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e271f07 // and v7.16b, v24.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d8 // fcmge v24.4s, v30.4s, v8.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e281f08 // and v8.16b, v24.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d8 // fcmge v24.4s, v30.4s, v9.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e291f09 // and v9.16b, v24.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d8 // fcmge v24.4s, v30.4s, v10.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2a1f0a // and v10.16b, v24.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d8 // fcmge v24.4s, v30.4s, v11.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2b1f0b // and v11.16b, v24.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d8 // fcmge v24.4s, v30.4s, v12.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2c1f0c // and v12.16b, v24.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d8 // fcmge v24.4s, v30.4s, v13.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2d1f0d // and v13.16b, v24.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d8 // fcmge v24.4s, v30.4s, v14.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2e1f0e // and v14.16b, v24.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d8 // fcmge v24.4s, v30.4s, v15.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2f1f0f // and v15.16b, v24.16b, v15.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e30e7d8 // fcmge v24.4s, v30.4s, v16.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e301f10 // and v16.16b, v24.16b, v16.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e31e7d8 // fcmge v24.4s, v30.4s, v17.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e311f11 // and v17.16b, v24.16b, v17.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e32e7d8 // fcmge v24.4s, v30.4s, v18.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e321f12 // and v18.16b, v24.16b, v18.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e33e7d8 // fcmge v24.4s, v30.4s, v19.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e331f13 // and v19.16b, v24.16b, v19.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e34e7d8 // fcmge v24.4s, v30.4s, v20.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e341f14 // and v20.16b, v24.16b, v20.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e35e7d8 // fcmge v24.4s, v30.4s, v21.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e351f15 // and v21.16b, v24.16b, v21.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e36e7d8 // fcmge v24.4s, v30.4s, v22.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e361f16 // and v22.16b, v24.16b, v22.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
+plain533:
 	MOVD R1, R12
 	WORD $0x3d800180 // str q0, [x12, #0]
 	WORD $0x3d800581 // str q1, [x12, #16]
@@ -13329,145 +15193,145 @@ summed458:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same454
+	BEQ same528
 	ADD $0x00000040, R3
-same454:
+same528:
 	SUBS $0x00000010, R6
-	JMP tile452
-next453:
+	JMP tile526
+next527:
 	TST R6, R6
-	BLE end451
+	BLE end525
 	MOVD R6, R12
 	SUBS $0x0c, R12
-	BLE fewer461
+	BLE fewer536
 	TST R3, R3
-	BEQ zeros462
+	BEQ zeros537
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_311
-	TBZ $1, R12, fewer_311
+	TBNZ $2, R12, four_334
+	TBZ $1, R12, fewer_334
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R12, end_311
+	TBZ $0, R12, end_334
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_311
-fewer_311:
+	JMP end_334
+fewer_334:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R12, end_311
+	TBZ $0, R12, end_334
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_311
-four_311:
+	JMP end_334
+four_334:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_311:
+end_334:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	WORD $0x3dc00465 // ldr q5, [x3, #16]
 	WORD $0x3dc00866 // ldr q6, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_312
-	TBZ $1, R12, fewer_312
+	TBNZ $2, R12, four_335
+	TBZ $1, R12, fewer_335
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R12, end_312
+	TBZ $0, R12, end_335
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_312
-fewer_312:
+	JMP end_335
+fewer_335:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R12, end_312
+	TBZ $0, R12, end_335
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_312
-four_312:
+	JMP end_335
+four_335:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_312:
+end_335:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	WORD $0x3dc00469 // ldr q9, [x3, #16]
 	WORD $0x3dc0086a // ldr q10, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_313
-	TBZ $1, R12, fewer_313
+	TBNZ $2, R12, four_336
+	TBZ $1, R12, fewer_336
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_313
+	TBZ $0, R12, end_336
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_313
-fewer_313:
+	JMP end_336
+fewer_336:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_313
+	TBZ $0, R12, end_336
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_313
-four_313:
+	JMP end_336
+four_336:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_313:
+end_336:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	WORD $0x3dc0086e // ldr q14, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_314
-	TBZ $1, R12, fewer_314
+	TBNZ $2, R12, four_337
+	TBZ $1, R12, fewer_337
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R12, end_314
+	TBZ $0, R12, end_337
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_314
-fewer_314:
+	JMP end_337
+fewer_337:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R12, end_314
+	TBZ $0, R12, end_337
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_314
-four_314:
+	JMP end_337
+four_337:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_314:
+end_337:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00070 // ldr q16, [x3, #0]
 	WORD $0x3dc00471 // ldr q17, [x3, #16]
 	WORD $0x3dc00872 // ldr q18, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_315
-	TBZ $1, R12, fewer_315
+	TBNZ $2, R12, four_338
+	TBZ $1, R12, fewer_338
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R12, end_315
+	TBZ $0, R12, end_338
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_315
-fewer_315:
+	JMP end_338
+fewer_338:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R12, end_315
+	TBZ $0, R12, end_338
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_315
-four_315:
+	JMP end_338
+four_338:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_315:
+end_338:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00074 // ldr q20, [x3, #0]
 	WORD $0x3dc00475 // ldr q21, [x3, #16]
 	WORD $0x3dc00876 // ldr q22, [x3, #32]
 	ADD $48, R3, R16
-	TBNZ $2, R12, four_316
-	TBZ $1, R12, fewer_316
+	TBNZ $2, R12, four_339
+	TBZ $1, R12, fewer_339
 	WORD $0xfd400217 // ldr d23, [x16]
-	TBZ $0, R12, end_316
+	TBZ $0, R12, end_339
 	ADD $8, R16, R17
 	WORD $0x4d408237 // ld1 {v23.s}[2], [x17]
-	JMP end_316
-fewer_316:
+	JMP end_339
+fewer_339:
 	WORD $0x4f000417 // movi v23.4s, #0
-	TBZ $0, R12, end_316
+	TBZ $0, R12, end_339
 	WORD $0xbd400217 // ldr s23, [x16]
-	JMP end_316
-four_316:
+	JMP end_339
+four_339:
 	WORD $0x3dc00217 // ldr q23, [x16]
-end_316:
-	JMP ready463
-zeros462:
+end_339:
+	JMP ready538
+zeros537:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13492,31 +15356,31 @@ zeros462:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready463:
+ready538:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed465
-k464:
+	BLE summed540
+k539:
 	WORD $0x3dc00058 // ldr q24, [x2, #0]
 	WORD $0x3dc00459 // ldr q25, [x2, #16]
 	WORD $0x3dc0085a // ldr q26, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R12, four_317
-	TBZ $1, R12, fewer_317
+	TBNZ $2, R12, four_340
+	TBZ $1, R12, fewer_340
 	WORD $0xfd40021b // ldr d27, [x16]
-	TBZ $0, R12, end_317
+	TBZ $0, R12, end_340
 	ADD $8, R16, R17
 	WORD $0x4d40823b // ld1 {v27.s}[2], [x17]
-	JMP end_317
-fewer_317:
+	JMP end_340
+fewer_340:
 	WORD $0x4f00041b // movi v27.4s, #0
-	TBZ $0, R12, end_317
+	TBZ $0, R12, end_340
 	WORD $0xbd40021b // ldr s27, [x16]
-	JMP end_317
-four_317:
+	JMP end_340
+four_340:
 	WORD $0x3dc0021b // ldr q27, [x16]
-end_317:
+end_340:
 	WORD $0xbd40007c // ldr s28, [x3, #0]
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
@@ -13551,253 +15415,353 @@ end_317:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k464
-summed465:
+	BNE k539
+summed540:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain541
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e201f00 // and v0.16b, v24.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d8 // fcmge v24.4s, v30.4s, v1.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e211f01 // and v1.16b, v24.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d8 // fcmge v24.4s, v30.4s, v2.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e221f02 // and v2.16b, v24.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d8 // fcmge v24.4s, v30.4s, v3.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e231f03 // and v3.16b, v24.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d8 // fcmge v24.4s, v30.4s, v4.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e241f04 // and v4.16b, v24.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d8 // fcmge v24.4s, v30.4s, v5.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e251f05 // and v5.16b, v24.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d8 // fcmge v24.4s, v30.4s, v6.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e261f06 // and v6.16b, v24.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d8 // fcmge v24.4s, v30.4s, v7.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e271f07 // and v7.16b, v24.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d8 // fcmge v24.4s, v30.4s, v8.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e281f08 // and v8.16b, v24.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d8 // fcmge v24.4s, v30.4s, v9.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e291f09 // and v9.16b, v24.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d8 // fcmge v24.4s, v30.4s, v10.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2a1f0a // and v10.16b, v24.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d8 // fcmge v24.4s, v30.4s, v11.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2b1f0b // and v11.16b, v24.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d8 // fcmge v24.4s, v30.4s, v12.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2c1f0c // and v12.16b, v24.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d8 // fcmge v24.4s, v30.4s, v13.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2d1f0d // and v13.16b, v24.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d8 // fcmge v24.4s, v30.4s, v14.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2e1f0e // and v14.16b, v24.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d8 // fcmge v24.4s, v30.4s, v15.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e2f1f0f // and v15.16b, v24.16b, v15.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e30e7d8 // fcmge v24.4s, v30.4s, v16.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e301f10 // and v16.16b, v24.16b, v16.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e31e7d8 // fcmge v24.4s, v30.4s, v17.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e311f11 // and v17.16b, v24.16b, v17.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e32e7d8 // fcmge v24.4s, v30.4s, v18.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e321f12 // and v18.16b, v24.16b, v18.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e33e7d8 // fcmge v24.4s, v30.4s, v19.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e331f13 // and v19.16b, v24.16b, v19.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e34e7d8 // fcmge v24.4s, v30.4s, v20.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e341f14 // and v20.16b, v24.16b, v20.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e35e7d8 // fcmge v24.4s, v30.4s, v21.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e351f15 // and v21.16b, v24.16b, v21.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e36e7d8 // fcmge v24.4s, v30.4s, v22.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e361f16 // and v22.16b, v24.16b, v22.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
+	WORD $0x6e205b18 // not v24.16b, v24.16b
+	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
+plain541:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_318
-	TBZ $1, R12, fewer_318
+	TBNZ $2, R12, four_341
+	TBZ $1, R12, fewer_341
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R12, end_318
+	TBZ $0, R12, end_341
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_318
-fewer_318:
-	TBZ $0, R12, end_318
+	JMP end_341
+fewer_341:
+	TBZ $0, R12, end_341
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_318
-four_318:
+	JMP end_341
+four_341:
 	WORD $0x3d800203 // str q3, [x16]
-end_318:
+end_341:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_319
-	TBZ $1, R12, fewer_319
+	TBNZ $2, R12, four_342
+	TBZ $1, R12, fewer_342
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R12, end_319
+	TBZ $0, R12, end_342
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_319
-fewer_319:
-	TBZ $0, R12, end_319
+	JMP end_342
+fewer_342:
+	TBZ $0, R12, end_342
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_319
-four_319:
+	JMP end_342
+four_342:
 	WORD $0x3d800207 // str q7, [x16]
-end_319:
+end_342:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_320
-	TBZ $1, R12, fewer_320
+	TBNZ $2, R12, four_343
+	TBZ $1, R12, fewer_343
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_320
+	TBZ $0, R12, end_343
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_320
-fewer_320:
-	TBZ $0, R12, end_320
+	JMP end_343
+fewer_343:
+	TBZ $0, R12, end_343
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_320
-four_320:
+	JMP end_343
+four_343:
 	WORD $0x3d80020b // str q11, [x16]
-end_320:
+end_343:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_321
-	TBZ $1, R12, fewer_321
+	TBNZ $2, R12, four_344
+	TBZ $1, R12, fewer_344
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R12, end_321
+	TBZ $0, R12, end_344
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_321
-fewer_321:
-	TBZ $0, R12, end_321
+	JMP end_344
+fewer_344:
+	TBZ $0, R12, end_344
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_321
-four_321:
+	JMP end_344
+four_344:
 	WORD $0x3d80020f // str q15, [x16]
-end_321:
+end_344:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800030 // str q16, [x1, #0]
 	WORD $0x3d800431 // str q17, [x1, #16]
 	WORD $0x3d800832 // str q18, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_322
-	TBZ $1, R12, fewer_322
+	TBNZ $2, R12, four_345
+	TBZ $1, R12, fewer_345
 	WORD $0xfd000213 // str d19, [x16]
-	TBZ $0, R12, end_322
+	TBZ $0, R12, end_345
 	ADD $8, R16, R17
 	WORD $0x4d008233 // st1 {v19.s}[2], [x17]
-	JMP end_322
-fewer_322:
-	TBZ $0, R12, end_322
+	JMP end_345
+fewer_345:
+	TBZ $0, R12, end_345
 	WORD $0xbd000213 // str s19, [x16]
-	JMP end_322
-four_322:
+	JMP end_345
+four_345:
 	WORD $0x3d800213 // str q19, [x16]
-end_322:
+end_345:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800034 // str q20, [x1, #0]
 	WORD $0x3d800435 // str q21, [x1, #16]
 	WORD $0x3d800836 // str q22, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_323
-	TBZ $1, R12, fewer_323
+	TBNZ $2, R12, four_346
+	TBZ $1, R12, fewer_346
 	WORD $0xfd000217 // str d23, [x16]
-	TBZ $0, R12, end_323
+	TBZ $0, R12, end_346
 	ADD $8, R16, R17
 	WORD $0x4d008237 // st1 {v23.s}[2], [x17]
-	JMP end_323
-fewer_323:
-	TBZ $0, R12, end_323
+	JMP end_346
+fewer_346:
+	TBZ $0, R12, end_346
 	WORD $0xbd000217 // str s23, [x16]
-	JMP end_323
-four_323:
+	JMP end_346
+four_346:
 	WORD $0x3d800217 // str q23, [x16]
-end_323:
-	JMP end451
-fewer461:
+end_346:
+	JMP end525
+fewer536:
 	MOVD R6, R12
 	SUBS $0x08, R12
-	BLE fewer466
+	BLE fewer542
 	TST R3, R3
-	BEQ zeros467
+	BEQ zeros543
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_324
-	TBZ $1, R12, fewer_324
+	TBNZ $2, R12, four_347
+	TBZ $1, R12, fewer_347
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R12, end_324
+	TBZ $0, R12, end_347
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_324
-fewer_324:
+	JMP end_347
+fewer_347:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R12, end_324
+	TBZ $0, R12, end_347
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_324
-four_324:
+	JMP end_347
+four_347:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_324:
+end_347:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00063 // ldr q3, [x3, #0]
 	WORD $0x3dc00464 // ldr q4, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_325
-	TBZ $1, R12, fewer_325
+	TBNZ $2, R12, four_348
+	TBZ $1, R12, fewer_348
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R12, end_325
+	TBZ $0, R12, end_348
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_325
-fewer_325:
+	JMP end_348
+fewer_348:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R12, end_325
+	TBZ $0, R12, end_348
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_325
-four_325:
+	JMP end_348
+four_348:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_325:
+end_348:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	WORD $0x3dc00467 // ldr q7, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_326
-	TBZ $1, R12, fewer_326
+	TBNZ $2, R12, four_349
+	TBZ $1, R12, fewer_349
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R12, end_326
+	TBZ $0, R12, end_349
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_326
-fewer_326:
+	JMP end_349
+fewer_349:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R12, end_326
+	TBZ $0, R12, end_349
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_326
-four_326:
+	JMP end_349
+four_349:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_326:
+end_349:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00069 // ldr q9, [x3, #0]
 	WORD $0x3dc0046a // ldr q10, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_327
-	TBZ $1, R12, fewer_327
+	TBNZ $2, R12, four_350
+	TBZ $1, R12, fewer_350
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_327
+	TBZ $0, R12, end_350
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_327
-fewer_327:
+	JMP end_350
+fewer_350:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_327
+	TBZ $0, R12, end_350
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_327
-four_327:
+	JMP end_350
+four_350:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_327:
+end_350:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006c // ldr q12, [x3, #0]
 	WORD $0x3dc0046d // ldr q13, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_328
-	TBZ $1, R12, fewer_328
+	TBNZ $2, R12, four_351
+	TBZ $1, R12, fewer_351
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R12, end_328
+	TBZ $0, R12, end_351
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_328
-fewer_328:
+	JMP end_351
+fewer_351:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R12, end_328
+	TBZ $0, R12, end_351
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_328
-four_328:
+	JMP end_351
+four_351:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_328:
+end_351:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006f // ldr q15, [x3, #0]
 	WORD $0x3dc00470 // ldr q16, [x3, #16]
 	ADD $32, R3, R16
-	TBNZ $2, R12, four_329
-	TBZ $1, R12, fewer_329
+	TBNZ $2, R12, four_352
+	TBZ $1, R12, fewer_352
 	WORD $0xfd400211 // ldr d17, [x16]
-	TBZ $0, R12, end_329
+	TBZ $0, R12, end_352
 	ADD $8, R16, R17
 	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
-	JMP end_329
-fewer_329:
+	JMP end_352
+fewer_352:
 	WORD $0x4f000411 // movi v17.4s, #0
-	TBZ $0, R12, end_329
+	TBZ $0, R12, end_352
 	WORD $0xbd400211 // ldr s17, [x16]
-	JMP end_329
-four_329:
+	JMP end_352
+four_352:
 	WORD $0x3dc00211 // ldr q17, [x16]
-end_329:
-	JMP ready468
-zeros467:
+end_352:
+	JMP ready544
+zeros543:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13816,30 +15780,30 @@ zeros467:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready468:
+ready544:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed470
-k469:
+	BLE summed546
+k545:
 	WORD $0x3dc00052 // ldr q18, [x2, #0]
 	WORD $0x3dc00453 // ldr q19, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R12, four_330
-	TBZ $1, R12, fewer_330
+	TBNZ $2, R12, four_353
+	TBZ $1, R12, fewer_353
 	WORD $0xfd400214 // ldr d20, [x16]
-	TBZ $0, R12, end_330
+	TBZ $0, R12, end_353
 	ADD $8, R16, R17
 	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
-	JMP end_330
-fewer_330:
+	JMP end_353
+fewer_353:
 	WORD $0x4f000414 // movi v20.4s, #0
-	TBZ $0, R12, end_330
+	TBZ $0, R12, end_353
 	WORD $0xbd400214 // ldr s20, [x16]
-	JMP end_330
-four_330:
+	JMP end_353
+four_353:
 	WORD $0x3dc00214 // ldr q20, [x16]
-end_330:
+end_353:
 	WORD $0xbd400075 // ldr s21, [x3, #0]
 	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
 	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
@@ -13868,241 +15832,317 @@ end_330:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k469
-summed470:
+	BNE k545
+summed546:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain547
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e201e40 // and v0.16b, v18.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7d2 // fcmge v18.4s, v30.4s, v1.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e211e41 // and v1.16b, v18.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7d2 // fcmge v18.4s, v30.4s, v2.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e221e42 // and v2.16b, v18.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7d2 // fcmge v18.4s, v30.4s, v3.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e231e43 // and v3.16b, v18.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7d2 // fcmge v18.4s, v30.4s, v4.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e241e44 // and v4.16b, v18.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7d2 // fcmge v18.4s, v30.4s, v5.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e251e45 // and v5.16b, v18.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7d2 // fcmge v18.4s, v30.4s, v6.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e261e46 // and v6.16b, v18.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7d2 // fcmge v18.4s, v30.4s, v7.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e271e47 // and v7.16b, v18.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7d2 // fcmge v18.4s, v30.4s, v8.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e281e48 // and v8.16b, v18.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7d2 // fcmge v18.4s, v30.4s, v9.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e291e49 // and v9.16b, v18.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7d2 // fcmge v18.4s, v30.4s, v10.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2a1e4a // and v10.16b, v18.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7d2 // fcmge v18.4s, v30.4s, v11.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2b1e4b // and v11.16b, v18.16b, v11.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ce7d2 // fcmge v18.4s, v30.4s, v12.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2c1e4c // and v12.16b, v18.16b, v12.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2de7d2 // fcmge v18.4s, v30.4s, v13.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2d1e4d // and v13.16b, v18.16b, v13.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ee7d2 // fcmge v18.4s, v30.4s, v14.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2e1e4e // and v14.16b, v18.16b, v14.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2fe7d2 // fcmge v18.4s, v30.4s, v15.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e2f1e4f // and v15.16b, v18.16b, v15.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e30e7d2 // fcmge v18.4s, v30.4s, v16.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e301e50 // and v16.16b, v18.16b, v16.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
+	WORD $0x6e205a52 // not v18.16b, v18.16b
+	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
+plain547:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_331
-	TBZ $1, R12, fewer_331
+	TBNZ $2, R12, four_354
+	TBZ $1, R12, fewer_354
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R12, end_331
+	TBZ $0, R12, end_354
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_331
-fewer_331:
-	TBZ $0, R12, end_331
+	JMP end_354
+fewer_354:
+	TBZ $0, R12, end_354
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_331
-four_331:
+	JMP end_354
+four_354:
 	WORD $0x3d800202 // str q2, [x16]
-end_331:
+end_354:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_332
-	TBZ $1, R12, fewer_332
+	TBNZ $2, R12, four_355
+	TBZ $1, R12, fewer_355
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R12, end_332
+	TBZ $0, R12, end_355
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_332
-fewer_332:
-	TBZ $0, R12, end_332
+	JMP end_355
+fewer_355:
+	TBZ $0, R12, end_355
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_332
-four_332:
+	JMP end_355
+four_355:
 	WORD $0x3d800205 // str q5, [x16]
-end_332:
+end_355:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_333
-	TBZ $1, R12, fewer_333
+	TBNZ $2, R12, four_356
+	TBZ $1, R12, fewer_356
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R12, end_333
+	TBZ $0, R12, end_356
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_333
-fewer_333:
-	TBZ $0, R12, end_333
+	JMP end_356
+fewer_356:
+	TBZ $0, R12, end_356
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_333
-four_333:
+	JMP end_356
+four_356:
 	WORD $0x3d800208 // str q8, [x16]
-end_333:
+end_356:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_334
-	TBZ $1, R12, fewer_334
+	TBNZ $2, R12, four_357
+	TBZ $1, R12, fewer_357
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_334
+	TBZ $0, R12, end_357
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_334
-fewer_334:
-	TBZ $0, R12, end_334
+	JMP end_357
+fewer_357:
+	TBZ $0, R12, end_357
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_334
-four_334:
+	JMP end_357
+four_357:
 	WORD $0x3d80020b // str q11, [x16]
-end_334:
+end_357:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_335
-	TBZ $1, R12, fewer_335
+	TBNZ $2, R12, four_358
+	TBZ $1, R12, fewer_358
 	WORD $0xfd00020e // str d14, [x16]
-	TBZ $0, R12, end_335
+	TBZ $0, R12, end_358
 	ADD $8, R16, R17
 	WORD $0x4d00822e // st1 {v14.s}[2], [x17]
-	JMP end_335
-fewer_335:
-	TBZ $0, R12, end_335
+	JMP end_358
+fewer_358:
+	TBZ $0, R12, end_358
 	WORD $0xbd00020e // str s14, [x16]
-	JMP end_335
-four_335:
+	JMP end_358
+four_358:
 	WORD $0x3d80020e // str q14, [x16]
-end_335:
+end_358:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002f // str q15, [x1, #0]
 	WORD $0x3d800430 // str q16, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_336
-	TBZ $1, R12, fewer_336
+	TBNZ $2, R12, four_359
+	TBZ $1, R12, fewer_359
 	WORD $0xfd000211 // str d17, [x16]
-	TBZ $0, R12, end_336
+	TBZ $0, R12, end_359
 	ADD $8, R16, R17
 	WORD $0x4d008231 // st1 {v17.s}[2], [x17]
-	JMP end_336
-fewer_336:
-	TBZ $0, R12, end_336
+	JMP end_359
+fewer_359:
+	TBZ $0, R12, end_359
 	WORD $0xbd000211 // str s17, [x16]
-	JMP end_336
-four_336:
+	JMP end_359
+four_359:
 	WORD $0x3d800211 // str q17, [x16]
-end_336:
-	JMP end451
-fewer466:
+end_359:
+	JMP end525
+fewer542:
 	MOVD R6, R12
 	SUBS $0x04, R12
-	BLE fewer471
+	BLE fewer548
 	TST R3, R3
-	BEQ zeros472
+	BEQ zeros549
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_337
-	TBZ $1, R12, fewer_337
+	TBNZ $2, R12, four_360
+	TBZ $1, R12, fewer_360
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R12, end_337
+	TBZ $0, R12, end_360
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_337
-fewer_337:
+	JMP end_360
+fewer_360:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R12, end_337
+	TBZ $0, R12, end_360
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_337
-four_337:
+	JMP end_360
+four_360:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_337:
+end_360:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00062 // ldr q2, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_338
-	TBZ $1, R12, fewer_338
+	TBNZ $2, R12, four_361
+	TBZ $1, R12, fewer_361
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R12, end_338
+	TBZ $0, R12, end_361
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_338
-fewer_338:
+	JMP end_361
+fewer_361:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R12, end_338
+	TBZ $0, R12, end_361
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_338
-four_338:
+	JMP end_361
+four_361:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_338:
+end_361:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00064 // ldr q4, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_339
-	TBZ $1, R12, fewer_339
+	TBNZ $2, R12, four_362
+	TBZ $1, R12, fewer_362
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R12, end_339
+	TBZ $0, R12, end_362
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_339
-fewer_339:
+	JMP end_362
+fewer_362:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R12, end_339
+	TBZ $0, R12, end_362
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_339
-four_339:
+	JMP end_362
+four_362:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_339:
+end_362:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00066 // ldr q6, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_340
-	TBZ $1, R12, fewer_340
+	TBNZ $2, R12, four_363
+	TBZ $1, R12, fewer_363
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R12, end_340
+	TBZ $0, R12, end_363
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_340
-fewer_340:
+	JMP end_363
+fewer_363:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R12, end_340
+	TBZ $0, R12, end_363
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_340
-four_340:
+	JMP end_363
+four_363:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_340:
+end_363:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc00068 // ldr q8, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_341
-	TBZ $1, R12, fewer_341
+	TBNZ $2, R12, four_364
+	TBZ $1, R12, fewer_364
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R12, end_341
+	TBZ $0, R12, end_364
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_341
-fewer_341:
+	JMP end_364
+fewer_364:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R12, end_341
+	TBZ $0, R12, end_364
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_341
-four_341:
+	JMP end_364
+four_364:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_341:
+end_364:
 	MOVD 80(R0), R17
 	ADD R17, R3
 	WORD $0x3dc0006a // ldr q10, [x3, #0]
 	ADD $16, R3, R16
-	TBNZ $2, R12, four_342
-	TBZ $1, R12, fewer_342
+	TBNZ $2, R12, four_365
+	TBZ $1, R12, fewer_365
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_342
+	TBZ $0, R12, end_365
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_342
-fewer_342:
+	JMP end_365
+fewer_365:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_342
+	TBZ $0, R12, end_365
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_342
-four_342:
+	JMP end_365
+four_365:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_342:
-	JMP ready473
-zeros472:
+end_365:
+	JMP ready550
+zeros549:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14115,29 +16155,29 @@ zeros472:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready473:
+ready550:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed475
-k474:
+	BLE summed552
+k551:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R12, four_343
-	TBZ $1, R12, fewer_343
+	TBNZ $2, R12, four_366
+	TBZ $1, R12, fewer_366
 	WORD $0xfd40020d // ldr d13, [x16]
-	TBZ $0, R12, end_343
+	TBZ $0, R12, end_366
 	ADD $8, R16, R17
 	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
-	JMP end_343
-fewer_343:
+	JMP end_366
+fewer_366:
 	WORD $0x4f00040d // movi v13.4s, #0
-	TBZ $0, R12, end_343
+	TBZ $0, R12, end_366
 	WORD $0xbd40020d // ldr s13, [x16]
-	JMP end_343
-four_343:
+	JMP end_366
+four_366:
 	WORD $0x3dc0020d // ldr q13, [x16]
-end_343:
+end_366:
 	WORD $0xbd40006e // ldr s14, [x3, #0]
 	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
@@ -14160,247 +16200,299 @@ end_343:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k474
-summed475:
+	BNE k551
+summed552:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain553
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
+	WORD $0x6e20598c // not v12.16b, v12.16b
+	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+plain553:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_344
-	TBZ $1, R12, fewer_344
+	TBNZ $2, R12, four_367
+	TBZ $1, R12, fewer_367
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R12, end_344
+	TBZ $0, R12, end_367
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_344
-fewer_344:
-	TBZ $0, R12, end_344
+	JMP end_367
+fewer_367:
+	TBZ $0, R12, end_367
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_344
-four_344:
+	JMP end_367
+four_367:
 	WORD $0x3d800201 // str q1, [x16]
-end_344:
+end_367:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_345
-	TBZ $1, R12, fewer_345
+	TBNZ $2, R12, four_368
+	TBZ $1, R12, fewer_368
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R12, end_345
+	TBZ $0, R12, end_368
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_345
-fewer_345:
-	TBZ $0, R12, end_345
+	JMP end_368
+fewer_368:
+	TBZ $0, R12, end_368
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_345
-four_345:
+	JMP end_368
+four_368:
 	WORD $0x3d800203 // str q3, [x16]
-end_345:
+end_368:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_346
-	TBZ $1, R12, fewer_346
+	TBNZ $2, R12, four_369
+	TBZ $1, R12, fewer_369
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R12, end_346
+	TBZ $0, R12, end_369
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_346
-fewer_346:
-	TBZ $0, R12, end_346
+	JMP end_369
+fewer_369:
+	TBZ $0, R12, end_369
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_346
-four_346:
+	JMP end_369
+four_369:
 	WORD $0x3d800205 // str q5, [x16]
-end_346:
+end_369:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_347
-	TBZ $1, R12, fewer_347
+	TBNZ $2, R12, four_370
+	TBZ $1, R12, fewer_370
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R12, end_347
+	TBZ $0, R12, end_370
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_347
-fewer_347:
-	TBZ $0, R12, end_347
+	JMP end_370
+fewer_370:
+	TBZ $0, R12, end_370
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_347
-four_347:
+	JMP end_370
+four_370:
 	WORD $0x3d800207 // str q7, [x16]
-end_347:
+end_370:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_348
-	TBZ $1, R12, fewer_348
+	TBNZ $2, R12, four_371
+	TBZ $1, R12, fewer_371
 	WORD $0xfd000209 // str d9, [x16]
-	TBZ $0, R12, end_348
+	TBZ $0, R12, end_371
 	ADD $8, R16, R17
 	WORD $0x4d008229 // st1 {v9.s}[2], [x17]
-	JMP end_348
-fewer_348:
-	TBZ $0, R12, end_348
+	JMP end_371
+fewer_371:
+	TBZ $0, R12, end_371
 	WORD $0xbd000209 // str s9, [x16]
-	JMP end_348
-four_348:
+	JMP end_371
+four_371:
 	WORD $0x3d800209 // str q9, [x16]
-end_348:
+end_371:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002a // str q10, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_349
-	TBZ $1, R12, fewer_349
+	TBNZ $2, R12, four_372
+	TBZ $1, R12, fewer_372
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_349
+	TBZ $0, R12, end_372
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_349
-fewer_349:
-	TBZ $0, R12, end_349
+	JMP end_372
+fewer_372:
+	TBZ $0, R12, end_372
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_349
-four_349:
+	JMP end_372
+four_372:
 	WORD $0x3d80020b // str q11, [x16]
-end_349:
-	JMP end451
-fewer471:
+end_372:
+	JMP end525
+fewer548:
 	TST R3, R3
-	BEQ zeros476
-	TBNZ $2, R6, four_350
-	TBZ $1, R6, fewer_350
+	BEQ zeros554
+	TBNZ $2, R6, four_373
+	TBZ $1, R6, fewer_373
 	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_350
+	TBZ $0, R6, end_373
 	ADD $8, R3, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_350
-fewer_350:
+	JMP end_373
+fewer_373:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_350
+	TBZ $0, R6, end_373
 	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_350
-four_350:
+	JMP end_373
+four_373:
 	WORD $0x3dc00060 // ldr q0, [x3]
-end_350:
+end_373:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_351
-	TBZ $1, R6, fewer_351
+	TBNZ $2, R6, four_374
+	TBZ $1, R6, fewer_374
 	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_351
+	TBZ $0, R6, end_374
 	ADD $8, R3, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_351
-fewer_351:
+	JMP end_374
+fewer_374:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_351
+	TBZ $0, R6, end_374
 	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_351
-four_351:
+	JMP end_374
+four_374:
 	WORD $0x3dc00061 // ldr q1, [x3]
-end_351:
+end_374:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_352
-	TBZ $1, R6, fewer_352
+	TBNZ $2, R6, four_375
+	TBZ $1, R6, fewer_375
 	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_352
+	TBZ $0, R6, end_375
 	ADD $8, R3, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_352
-fewer_352:
+	JMP end_375
+fewer_375:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_352
+	TBZ $0, R6, end_375
 	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_352
-four_352:
+	JMP end_375
+four_375:
 	WORD $0x3dc00062 // ldr q2, [x3]
-end_352:
+end_375:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_353
-	TBZ $1, R6, fewer_353
+	TBNZ $2, R6, four_376
+	TBZ $1, R6, fewer_376
 	WORD $0xfd400063 // ldr d3, [x3]
-	TBZ $0, R6, end_353
+	TBZ $0, R6, end_376
 	ADD $8, R3, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_353
-fewer_353:
+	JMP end_376
+fewer_376:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_353
+	TBZ $0, R6, end_376
 	WORD $0xbd400063 // ldr s3, [x3]
-	JMP end_353
-four_353:
+	JMP end_376
+four_376:
 	WORD $0x3dc00063 // ldr q3, [x3]
-end_353:
+end_376:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_354
-	TBZ $1, R6, fewer_354
+	TBNZ $2, R6, four_377
+	TBZ $1, R6, fewer_377
 	WORD $0xfd400064 // ldr d4, [x3]
-	TBZ $0, R6, end_354
+	TBZ $0, R6, end_377
 	ADD $8, R3, R17
 	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_354
-fewer_354:
+	JMP end_377
+fewer_377:
 	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_354
+	TBZ $0, R6, end_377
 	WORD $0xbd400064 // ldr s4, [x3]
-	JMP end_354
-four_354:
+	JMP end_377
+four_377:
 	WORD $0x3dc00064 // ldr q4, [x3]
-end_354:
+end_377:
 	MOVD 80(R0), R17
 	ADD R17, R3
-	TBNZ $2, R6, four_355
-	TBZ $1, R6, fewer_355
+	TBNZ $2, R6, four_378
+	TBZ $1, R6, fewer_378
 	WORD $0xfd400065 // ldr d5, [x3]
-	TBZ $0, R6, end_355
+	TBZ $0, R6, end_378
 	ADD $8, R3, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_355
-fewer_355:
+	JMP end_378
+fewer_378:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R6, end_355
+	TBZ $0, R6, end_378
 	WORD $0xbd400065 // ldr s5, [x3]
-	JMP end_355
-four_355:
+	JMP end_378
+four_378:
 	WORD $0x3dc00065 // ldr q5, [x3]
-end_355:
-	JMP ready477
-zeros476:
+end_378:
+	JMP ready555
+zeros554:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready477:
+ready555:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed479
-k478:
-	TBNZ $2, R6, four_356
-	TBZ $1, R6, fewer_356
+	BLE summed557
+k556:
+	TBNZ $2, R6, four_379
+	TBZ $1, R6, fewer_379
 	WORD $0xfd400046 // ldr d6, [x2]
-	TBZ $0, R6, end_356
+	TBZ $0, R6, end_379
 	ADD $8, R2, R17
 	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_356
-fewer_356:
+	JMP end_379
+fewer_379:
 	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R6, end_356
+	TBZ $0, R6, end_379
 	WORD $0xbd400046 // ldr s6, [x2]
-	JMP end_356
-four_356:
+	JMP end_379
+four_379:
 	WORD $0x3dc00046 // ldr q6, [x2]
-end_356:
+end_379:
 	WORD $0xbd400067 // ldr s7, [x3, #0]
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
 	WORD $0xbc676867 // ldr s7, [x3, x7]
@@ -14417,101 +16509,129 @@ end_356:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R12
-	BNE k478
-summed479:
-	TBNZ $2, R6, four_357
-	TBZ $1, R6, fewer_357
+	BNE k556
+summed557:
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain558
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e201cc0 // and v0.16b, v6.16b, v0.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e21e7c6 // fcmge v6.4s, v30.4s, v1.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e22e7c6 // fcmge v6.4s, v30.4s, v2.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e221cc2 // and v2.16b, v6.16b, v2.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e23e7c6 // fcmge v6.4s, v30.4s, v3.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e231cc3 // and v3.16b, v6.16b, v3.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e24e7c6 // fcmge v6.4s, v30.4s, v4.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e241cc4 // and v4.16b, v6.16b, v4.16b
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
+	WORD $0x6e2058c6 // not v6.16b, v6.16b
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+plain558:
+	TBNZ $2, R6, four_380
+	TBZ $1, R6, fewer_380
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_357
+	TBZ $0, R6, end_380
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_357
-fewer_357:
-	TBZ $0, R6, end_357
+	JMP end_380
+fewer_380:
+	TBZ $0, R6, end_380
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_357
-four_357:
+	JMP end_380
+four_380:
 	WORD $0x3d800020 // str q0, [x1]
-end_357:
+end_380:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_358
-	TBZ $1, R6, fewer_358
+	TBNZ $2, R6, four_381
+	TBZ $1, R6, fewer_381
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_358
+	TBZ $0, R6, end_381
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_358
-fewer_358:
-	TBZ $0, R6, end_358
+	JMP end_381
+fewer_381:
+	TBZ $0, R6, end_381
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_358
-four_358:
+	JMP end_381
+four_381:
 	WORD $0x3d800021 // str q1, [x1]
-end_358:
+end_381:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_359
-	TBZ $1, R6, fewer_359
+	TBNZ $2, R6, four_382
+	TBZ $1, R6, fewer_382
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_359
+	TBZ $0, R6, end_382
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_359
-fewer_359:
-	TBZ $0, R6, end_359
+	JMP end_382
+fewer_382:
+	TBZ $0, R6, end_382
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_359
-four_359:
+	JMP end_382
+four_382:
 	WORD $0x3d800022 // str q2, [x1]
-end_359:
+end_382:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_360
-	TBZ $1, R6, fewer_360
+	TBNZ $2, R6, four_383
+	TBZ $1, R6, fewer_383
 	WORD $0xfd000023 // str d3, [x1]
-	TBZ $0, R6, end_360
+	TBZ $0, R6, end_383
 	ADD $8, R1, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_360
-fewer_360:
-	TBZ $0, R6, end_360
+	JMP end_383
+fewer_383:
+	TBZ $0, R6, end_383
 	WORD $0xbd000023 // str s3, [x1]
-	JMP end_360
-four_360:
+	JMP end_383
+four_383:
 	WORD $0x3d800023 // str q3, [x1]
-end_360:
+end_383:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_361
-	TBZ $1, R6, fewer_361
+	TBNZ $2, R6, four_384
+	TBZ $1, R6, fewer_384
 	WORD $0xfd000024 // str d4, [x1]
-	TBZ $0, R6, end_361
+	TBZ $0, R6, end_384
 	ADD $8, R1, R17
 	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
-	JMP end_361
-fewer_361:
-	TBZ $0, R6, end_361
+	JMP end_384
+fewer_384:
+	TBZ $0, R6, end_384
 	WORD $0xbd000024 // str s4, [x1]
-	JMP end_361
-four_361:
+	JMP end_384
+four_384:
 	WORD $0x3d800024 // str q4, [x1]
-end_361:
+end_384:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_362
-	TBZ $1, R6, fewer_362
+	TBNZ $2, R6, four_385
+	TBZ $1, R6, fewer_385
 	WORD $0xfd000025 // str d5, [x1]
-	TBZ $0, R6, end_362
+	TBZ $0, R6, end_385
 	ADD $8, R1, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_362
-fewer_362:
-	TBZ $0, R6, end_362
+	JMP end_385
+fewer_385:
+	TBZ $0, R6, end_385
 	WORD $0xbd000025 // str s5, [x1]
-	JMP end_362
-four_362:
+	JMP end_385
+four_385:
 	WORD $0x3d800025 // str q5, [x1]
-end_362:
-end451:
+end_385:
+end525:
 	RET

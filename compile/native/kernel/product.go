@@ -59,6 +59,9 @@ func (p *product) startBlock() {
 		p.part.A = unsafe.Add(p.part.A, p.k*p.part.TA)
 		p.part.B = unsafe.Add(p.part.B, p.k*p.part.SB)
 		p.part.K = min(p.inner, p.part.K-p.k)
+		if p.k+p.part.K < p.whole.K {
+			p.part.Relu = 0
+		}
 		if p.k > 0 {
 			p.part.C, p.part.SC = p.part.Dst, p.part.SD
 		}

@@ -27,6 +27,7 @@ func (m *machine) kernels() {
 	m.binary("GreaterOrEqual", m.greaterOrEqual)
 	m.scaled("ScaledAdd", m.VFMADD213PS)
 	m.scaled("ScaledSub", m.VFNMADD213PS)
+	m.mulGreater()
 	m.reductions()
 	m.matrices()
 }
@@ -68,6 +69,20 @@ func (m *machine) scaled(name string, f func(...op)) {
 	m.eachVector(m.row(args.load(fieldN), m.lanes()), func(p place) {
 		x := m.load(p.of(a), p.tail)
 		f(m.load(p.of(b), p.tail), c, x)
+		m.store(x, p.of(dst), p.tail)
+	})
+	m.Label(done)
+	m.end()
+}
+
+// mulGreater writes dst = a times 1 where b > c, else times 0.
+func (m *machine) mulGreater() {
+	args, done := m.kernel("MulGreater"), m.label("end")
+	args.skipUnless(fieldN, done)
+	dst, a, b, c := args.load(fieldDst), args.load(fieldA), args.load(fieldB), m.scalar(args.load(fieldC))
+	m.eachVector(m.row(args.load(fieldN), m.lanes()), func(p place) {
+		x, factor := m.load(p.of(a), p.tail), m.greater(m.load(p.of(b), p.tail), c)
+		m.VMULPS(factor, x, x)
 		m.store(x, p.of(dst), p.tail)
 	})
 	m.Label(done)

@@ -106,6 +106,7 @@ const (
 	strideC
 	columnsA
 	blocksDst
+	fieldRelu
 )
 
 // arguments is the register with the pointer to Args.
@@ -518,14 +519,32 @@ func (m *machine) each16(s span, body func(part int, p place)) {
 // parts is the count of vectors with 16 numbers.
 func (m *machine) parts() int { return 16 / m.lanes() }
 
-// rows writes the loop over the M rows of a call: after each, the pointers move on by their strides.
+// rows writes the loop over the M rows of a call, at least one: after each, the pointers move on by their strides.
 func (m *machine) rows(a arguments, pointers []gp, strides []op, body func()) {
-	loop, count := m.label("row"), a.load(fieldM)
+	m.together(a.load(fieldM), 1, pointers, strides, body)
+}
+
+// together writes the loop over whole groups of so many rows. left is the number of rows, and afterwards of those that
+// are in no group; there must be a row if a group is one.
+func (m *machine) together(left gp, group int, pointers []gp, strides []op, body func()) {
+	loop, next := m.label("row"), m.label("next")
 	m.Label(loop)
+	if group > 1 {
+		m.CMPQ(left, operand.U8(uint8(group)))
+		m.JLT(jump(next))
+	}
 	body()
 	for i, p := range pointers {
-		m.ADDQ(strides[i], p)
+		for range group {
+			m.ADDQ(strides[i], p)
+		}
 	}
-	m.DECQ(count)
+	if group > 1 {
+		m.SUBQ(operand.U8(uint8(group)), left)
+		m.JMP(jump(loop))
+		m.Label(next)
+		return
+	}
+	m.DECQ(left)
 	m.JNE(jump(loop))
 }

@@ -302,6 +302,7 @@ func (p *product) tile(vectors int, t *tail) {
 	}
 	p.start(total, tailOf)
 	p.inner(total, tailOf)
+	p.activate(total)
 	at := p.copyGP(p.dst)
 	if t != nil && !p.wide && !p.neon {
 		var last []vec
@@ -316,6 +317,19 @@ func (p *product) tile(vectors int, t *tail) {
 		return
 	}
 	p.storeTile(total, at, vectors, tailOf)
+}
+
+// activate applies the ReLU to the totals, if the call asks for it.
+func (p *product) activate(total [][]vec) {
+	plain := p.label("plain")
+	p.CMPQ(p.args.at(fieldRelu), operand.U8(0))
+	p.JEQ(jump(plain))
+	for _, row := range total {
+		for _, v := range row {
+			p.VMOVUPS(p.relu(v), v)
+		}
+	}
+	p.Label(plain)
 }
 
 // storeTile writes the first vectors of each row.

@@ -77,25 +77,50 @@ func (m *machine) sumRows(name string, product bool) {
 		m.VMOVSS(mem(c, 0), initial)
 		m.Label(none)
 	}
-	m.rows(args, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() {
-		total := m.accumulators(func(v vec) { m.zero(v) })
+	several := func(rows int) {
+		a := append([]gp{a}, make([]gp, rows-1)...)
+		for i := range a[1:] {
+			a[i+1] = m.copyGP(a[i])
+			m.ADDQ(args.at(strideA), a[i+1])
+		}
+		total := make([][]vec, rows)
+		for i := range total {
+			total[i] = m.accumulators(func(v vec) { m.zero(v) })
+		}
 		m.each16(s, func(part int, p place) {
-			x := m.load(p.of(a), p.tail)
+			var y vec
 			if product {
-				m.VFMADD231PS(x, m.load(p.of(b), p.tail), total[part])
-			} else {
-				m.VADDPS(x, total[part], total[part])
+				y = m.load(p.of(b), p.tail)
+			}
+			for i := range a {
+				if x := m.load(p.of(a[i]), p.tail); product {
+					m.VFMADD231PS(x, y, total[i][part])
+				} else {
+					m.VADDPS(x, total[i][part], total[i][part])
+				}
 			}
 		})
-		sum := m.combine(total, m.VADDPS)
-		if product {
-			m.VADDSS(sum, initial, sum)
+		for i := range total {
+			sum := m.combine(total[i], m.VADDPS)
+			if product {
+				m.VADDSS(sum, initial, sum)
+			}
+			m.VMOVSS(sum, mem(dst, i*elem))
 		}
-		m.VMOVSS(sum, mem(dst, 0))
-	})
+	}
+	left := args.load(fieldM)
+	if product {
+		m.together(left, rowsTogether, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() { several(rowsTogether) })
+		m.TESTQ(left, left)
+		m.JEQ(jump(done))
+	}
+	m.together(left, 1, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() { several(1) })
 	m.Label(done)
 	m.end()
 }
+
+// rowsTogether is the number of rows that share each vector of the other factor.
+const rowsTogether = 4
 
 // columns writes a kernel that combines the rows of a matrix one after the other. It computes up to 4 vectors of
 // columns at once, because each sum waits for the one before.
