@@ -1,4 +1,4 @@
-// Writes the files with which servers run models: a model repository for Triton, and Dockerfiles for miplc serve and
+// The files with which servers run models: a model repository for Triton, and Dockerfiles for miplc serve and
 // for Go services.
 
 package export

@@ -1,4 +1,4 @@
-// Writes a Go package for one model: its classes are constants, the shape of an
+// A Go package for one model: its classes are constants, the shape of an
 // instance is a type, and it rejects model files with another contract or other features.
 
 package export

@@ -108,7 +108,7 @@ func (c *checker) checkEncoder() {
 		v    schema.Floats
 	}{{"mean", e.Mean}, {"std", e.Std}} {
 		if n := len(list.v.V); n != 0 && n != 3 {
-			c.add(list.v.Pos, "data.encoder.input.%s has %s, expected 3: one for each color channel", list.name,
+			c.add(list.v.Pos, "data.encoder.input.%s has %s, expected 3: one for each colour channel", list.name,
 				diag.Count(n, "number"))
 		}
 	}

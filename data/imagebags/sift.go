@@ -11,7 +11,7 @@ import (
 // SIFT describes square patches on a regular grid, upright and at one scale, by Lowe's descriptor
 // (2004): histograms of 8 gradient directions in 4x4 parts of the patch, weighted by a Gaussian
 // half as wide as the patch and interpolated trilinearly between neighbouring parts and directions;
-// normalized to length 1, clipped at 0.2 and normalised again. A patch without any gradient gives
+// normalised to length 1, clipped at 0.2 and normalised again. A patch without any gradient gives
 // zeros.
 //
 // The first patch is in the top left corner. The others follow every Step pixels as long as they

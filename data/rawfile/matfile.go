@@ -1,4 +1,4 @@
-// Reads MATLAB 5 files (save -v6 and -v7): numeric, logical and cell arrays, of
+// Reader of MATLAB 5 files (save -v6 and -v7): numeric, logical and cell arrays, of
 // either byte order, compressed or not. Files may be malicious, so no length in them is trusted
 // before the data are read.
 //

@@ -3,7 +3,7 @@
 // with the number of instances and not with its square. The result is exact: each row of
 // scores is complete, so its softmax needs no correction.
 //
-// The package also recognizes these loops in a file. A Loop may run forever, so readers of
+// The package also recognises these loops in a file. A Loop may run forever, so readers of
 // model files accept only the loops that this package writes.
 
 package onnxpb

@@ -73,7 +73,7 @@ type ParamFacts struct {
 
 // Run compiles a spec and writes its graphs as text and DOT, the checked model with its initial
 // parameters, the checked training step, the same parameters as a flat vector, and the manifest. A
-// model with normalization gets mean 0 and deviation 1, because Run does not read the features.
+// model with normalisation gets mean 0 and deviation 1, because Run does not read the features.
 func Run(ctx context.Context, o Task) (*Manifest, error) {
 	if o.Spec.Fitted() {
 		l := o.Spec.Learner

@@ -136,7 +136,7 @@ func OpenImages(spec *language.Spec, path string, reading bagfile.Reading, folde
 	return &encoder.Images{Encoder: read, Set: set}, nil
 }
 
-// valuesOr returns a number for each color channel.
+// valuesOr returns a number for each colour channel.
 func valuesOr(list schema.Floats, otherwise float64) []float64 {
 	if len(list.V) == 0 {
 		return []float64{otherwise, otherwise, otherwise}

@@ -1,4 +1,4 @@
-// Makes a small encoder file for tests.
+// A small encoder file for tests.
 
 package enginetest
 

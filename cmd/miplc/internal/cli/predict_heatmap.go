@@ -31,7 +31,7 @@ type heatmaps struct {
 	Class      string  // whose attention is drawn, if the model has an attention of each class; empty: the predicted one
 	Thumbnails string  // folder of images named after the bags; empty: none
 	Scale      float64 // units of the coordinates per pixel of a thumbnail; 0: it covers all instances
-	Max        float64 // attention that has the last color, in multiples of the mean; 0: a scale for each bag
+	Max        float64 // attention that has the last colour, in multiples of the mean; 0: a scale for each bag
 
 	sources []string       // of the thumbnails
 	resize  imagebags.Size // of each thumbnail
