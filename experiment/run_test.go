@@ -170,6 +170,16 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	if len(w.warn) > len(learners) {
 		t.Errorf("%d warnings for %d learners: %q", len(w.warn), len(learners), w.warn)
 	}
+	results, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results.ByKey { // cells share the cores: each trains on one thread, which the result says
+		want := map[string]int{engines.Native: 1}[r.Engine]
+		if r.Environment.Threads != want {
+			t.Errorf("%s with %s: %d threads, want %d", r.Coord, r.Engine, r.Environment.Threads, want)
+		}
+	}
 	changed := parse(t, strings.ReplaceAll(tiny, "train.epochs: 2", "train.epochs: 3")) // no finished cell is of this plan
 	if _, w, err := run(t, changed, first); err != nil || len(w.warn) > 0 {
 		t.Errorf("warned %q, %v", w.warn, err)

@@ -233,6 +233,7 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 	if err := o.Heatmap.checkClass(info); err != nil {
 		return nil, nil, err
 	}
+	o.Heatmap.useImages(o.Data, info.Generator)
 	o.Reading.Columns.Roles.Group = o.Group
 	set, err := prepare.OpenForModel(ctx, &info.Metadata, o.Data, o.Reading)
 	if err != nil {
@@ -250,7 +251,6 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 		}
 		bags = []int{i}
 	}
-	o.Heatmap.useImages(o.Data, info.Generator)
 	return set, bags, o.Heatmap.checkCoords(set, bags, o.name())
 }
 
