@@ -5,10 +5,11 @@ package data_test
 import (
 	"bytes"
 	"fmt"
-	"github.com/miplc/miplc/data"
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/data"
 
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/testkit/datatest"

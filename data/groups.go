@@ -66,7 +66,7 @@ func CheckGroups(s *Split, groups []string) error {
 			was, known := first[groups[bag]]
 			if known && was.part != part.Name {
 				return &SplitError{
-					Setting: "group", Text: fmt.Sprintf("group %q is in two parts: bag %d is in part %s, bag %d in part %s",
+					Setting: SettingGroup, Text: fmt.Sprintf("group %q is in two parts: bag %d is in part %s, bag %d in part %s",
 						groups[bag], was.bag+1, was.part, bag+1, part.Name),
 					Note: "all bags of a group must be in the same part",
 				}

@@ -36,9 +36,20 @@ func (o *SplitSettings) className(class int) string {
 	return fmt.Sprintf("%d (counted from 0)", class)
 }
 
+// SplitSetting is a field of SplitSettings.
+type SplitSetting uint8
+
+// The settings that may not fit the bags.
+const (
+	SettingTrain SplitSetting = iota
+	SettingFolds
+	SettingValidation
+	SettingGroup
+)
+
 // SplitError reports a field of SplitSettings that does not fit the bags.
 type SplitError struct {
-	Setting string // train, folds, validation or group
+	Setting SplitSetting
 	Text    string
 	Note    string // advice; may be empty
 }
@@ -81,16 +92,16 @@ func RandomSplit(bags int, labels [][]int, o SplitSettings) (*Split, error) {
 func drawShare(labels [][]int, o SplitSettings) (train, test []int, err error) {
 	switch {
 	case !(o.Train > 0 && o.Train <= 1):
-		return nil, nil, &SplitError{Setting: "train", Text: fmt.Sprintf(
+		return nil, nil, &SplitError{Setting: SettingTrain, Text: fmt.Sprintf(
 			"the training share %v must be above 0 and at most 1", o.Train)}
 	case o.Train == 1:
 		return numbers(len(labels)), nil, nil
 	}
 	train, test = partition(numbers(len(labels)), drawBags(labels, o.Groups, [2]float64{o.Train, 1 - o.Train}, 0, o.Seed,
 		"split"))
-	setting, of := "train", diag.Count(len(labels), "bag")
+	setting, of := SettingTrain, diag.Count(len(labels), "bag")
 	if o.Groups != nil {
-		setting, of = "group", "the bags in "+countUnits(len(distinct(o.Groups)), o)
+		setting, of = SettingGroup, "the bags in "+countUnits(len(distinct(o.Groups)), o)
 	}
 	err = CheckParts(setting, o.Train, of, len(train), len(test))
 	if wrong, ok := errors.AsType[*SplitError](err); ok && o.Groups != nil {
@@ -108,13 +119,13 @@ func drawShare(labels [][]int, o SplitSettings) (train, test []int, err error) {
 func drawFold(labels [][]int, o SplitSettings) (train, test []int, warnings []string, err error) {
 	units := unitsOf(labels, o.Groups)
 	if len(units) < o.Folds {
-		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("%s cannot be divided into %d folds",
+		return nil, nil, nil, &SplitError{Setting: SettingFolds, Text: fmt.Sprintf("%s cannot be divided into %d folds",
 			countUnits(len(units), o), o.Folds)}
 	}
 	shares := slices.Repeat([]float64{1 / float64(o.Folds)}, o.Folds)
 	fold := assign(units, labels, shares, o.Groups != nil, o.Seed, "split")
 	if !slices.Contains(fold, o.Fold-1) {
-		return nil, nil, nil, &SplitError{Setting: "folds", Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds),
+		return nil, nil, nil, &SplitError{Setting: SettingFolds, Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds),
 			Note: "the groups differ too much in size: use fewer folds"}
 	}
 	marks := make([]bool, len(fold))
@@ -185,17 +196,17 @@ func (s *Split) drawValidation(labels [][]int, o SplitSettings) error {
 	s.Validation, s.Train = partition(all, drawBags(inner, groups, [2]float64{1 - o.Validation, o.Validation}, 1, o.Seed,
 		"split/validation"))
 	s.Source += fmt.Sprintf(", validation %v", o.Validation)
-	return CheckParts("validation", o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
+	return CheckParts(SettingValidation, o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
 }
 
 // CheckParts returns a *SplitError if a share of bags leaves no bag for training or for the other part.
-// setting is train, group or validation; of describes the bags, e.g. "8 bags".
-func CheckParts(setting string, share float64, of string, train, rest int) error {
+// of describes the bags, e.g. "8 bags".
+func CheckParts(setting SplitSetting, share float64, of string, train, rest int) error {
 	if train > 0 && rest > 0 {
 		return nil
 	}
 	part, purpose := "training", "testing"
-	if setting == "validation" {
+	if setting == SettingValidation {
 		part, purpose = "validation", "validation"
 	}
 	return &SplitError{

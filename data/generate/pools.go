@@ -65,7 +65,7 @@ func poolOf(i, bags, classes, pools int) int { return i % (bags / classes) % poo
 // earlier split is skipped. There are count splits, or fewer if the pools have no more.
 func SplitPools(bags, classes, pools, count int, o data.SplitSettings) ([]*data.Split, error) {
 	n := int(math.Round(o.Train * float64(pools)))
-	if err := data.CheckParts("train", o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
+	if err := data.CheckParts(data.SettingTrain, o.Train, fmt.Sprintf("%d pools", pools), n, pools-n); err != nil {
 		return nil, err
 	}
 	if ways := new(big.Int).Binomial(int64(pools), int64(n)); ways.Cmp(big.NewInt(int64(count))) < 0 {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
@@ -145,9 +146,9 @@ func (s *Splits) countFolds() {
 }
 
 // Place returns the position of a setting that split.Error names; zero: the file does not set it.
-func (s *Splits) Place(setting string) diag.Pos {
-	return map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos,
-		"group": s.Group.Pos}[setting]
+func (s *Splits) Place(setting data.SplitSetting) diag.Pos {
+	return []diag.Pos{data.SettingTrain: s.Train.Pos, data.SettingFolds: s.Folds.Pos,
+		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[setting]
 }
 
 // Choose defines how a setting of a grid is chosen in each cell: by a measure of a held-out

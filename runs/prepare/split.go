@@ -86,8 +86,8 @@ func misfit(spec *language.Spec, err error) error {
 		return err
 	}
 	s := &spec.Data.Split
-	pos := map[string]diag.Pos{"train": s.Train.Pos, "folds": s.Folds.Pos, "validation": s.Validation.Pos,
-		"group": s.Group.Pos}[wrong.Setting]
+	pos := []diag.Pos{data.SettingTrain: s.Train.Pos, data.SettingFolds: s.Folds.Pos,
+		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[wrong.Setting]
 	d := diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text)
 	if wrong.Note != "" {
 		d = d.WithNote("%s", wrong.Note)
