@@ -28,13 +28,13 @@ HIDDEN, WIDTH = 128, 128
 class Pooled(nn.Module):
     """A hidden layer, scores of the instances, their weighted mean, and a linear classifier."""
 
-    def __init__(self, d, k, width, gated):
+    def __init__(self, d, k, width, gated, hidden=HIDDEN, dropout=0.5):
         super().__init__()
-        self.hidden, self.drop = nn.Linear(d, HIDDEN), nn.Dropout(0.5)
-        self.v = nn.Linear(HIDDEN, width)
-        self.u = nn.Linear(HIDDEN, width) if gated else None
+        self.hidden, self.drop = nn.Linear(d, hidden), nn.Dropout(dropout)
+        self.v = nn.Linear(hidden, width)
+        self.u = nn.Linear(hidden, width) if gated else None
         self.score = nn.Linear(width, 1, bias=False)
-        self.classifier = nn.Linear(HIDDEN, k)
+        self.classifier = nn.Linear(hidden, k)
 
     def weigh(self, s):
         return F.softmax(s, 0)
@@ -52,13 +52,15 @@ class Pooled(nn.Module):
 
 
 class Demipl(Pooled):
+    attention_weight = 0.001
+
     def weigh(self, s):
         a = torch.sigmoid(s)
         self.entropy = -(a * F.logsigmoid(s)).sum()
         return a / a.sum()
 
     def loss(self, w, logp):
-        return super().loss(w, logp) + 0.001 * self.entropy
+        return super().loss(w, logp) + self.attention_weight * self.entropy
 
 
 class Dsmil(nn.Module):
@@ -98,6 +100,26 @@ def accuracy(model, bags, labels, which):
         return sum(int(model(bags[i]).argmax()) == int(labels[i]) for i in which) / len(which)
 
 
+def epochs(model, bags, S, train, count, lr, weight_decay=1e-4):
+    """Trains a model and yields the number of each epoch after it, from 1."""
+    opt = torch.optim.SGD(model.parameters(), lr=lr, momentum=0.9, nesterov=True, weight_decay=weight_decay)
+    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, count)
+    w = S / S.sum(1, keepdim=True)
+    for epoch in range(1, count + 1):
+        lam = (count - epoch) / count
+        for j in torch.randperm(len(train)).tolist():
+            i = train[j]
+            logp = model(bags[i])
+            share = F.softmax(logp.detach() - (1 - S[i]) * 1e30, 0)
+            w[i] = lam * w[i] + (1 - lam) * share
+            opt.zero_grad()
+            model.loss(w[i], logp).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1)
+            opt.step()
+        cosine.step()
+        yield epoch
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--model", choices=sorted(MODELS), required=True)
@@ -111,21 +133,9 @@ def main():
     torch.manual_seed(args.seed)
     bags, S, labels, train, test = load(SimpleNamespace(data=args.data, split=args.split, normalize="training", device="cpu"))
     model = MODELS[args.model](bags[0].shape[1], S.shape[1])
-    opt = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9, nesterov=True, weight_decay=1e-4)
-    cosine = torch.optim.lr_scheduler.CosineAnnealingLR(opt, args.epochs)
-    w, begin = S / S.sum(1, keepdim=True), time.process_time()
-    for epoch in range(1, args.epochs + 1):
-        lam = (args.epochs - epoch) / args.epochs
-        for j in torch.randperm(len(train)).tolist():
-            i = train[j]
-            logp = model(bags[i])
-            share = F.softmax(logp.detach() - (1 - S[i]) * 1e30, 0)
-            w[i] = lam * w[i] + (1 - lam) * share
-            opt.zero_grad()
-            model.loss(w[i], logp).backward()
-            nn.utils.clip_grad_norm_(model.parameters(), 1)
-            opt.step()
-        cosine.step()
+    begin = time.process_time()
+    for _ in epochs(model, bags, S, train, args.epochs, args.lr):
+        pass
     seconds = time.process_time() - begin
     print(json.dumps({"peer": "pytorch " + torch.__version__, "model": args.model, "seed": args.seed, "cpu_seconds": seconds,
                       "test_accuracy": accuracy(model, bags, labels, test), "train_accuracy": accuracy(model, bags, labels, train)}))
