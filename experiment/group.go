@@ -334,7 +334,7 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 		return err
 	}
 	r.warnMeasured(s.Environment.MeasuredBy)
-	result.Outcome, result.Measures = s.Outcome, s.Measures.Test()
+	result.Assessment, result.Measures = s.Assessment, s.Measures.Test()
 	result.Accuracy = t.Report.LastAccuracy(t.trial.LastEpochs, *s.TestAccuracy)
 	result.TrainBags, result.TestBags = s.Split.TrainBags, s.Split.TestBags
 	result.Seed = &t.trial.Program.Spec.Train.Seed.V

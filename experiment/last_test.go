@@ -71,7 +71,8 @@ learners:
 			}
 			continue
 		}
-		if _, spec := errors.AsType[*prepare.SpecError](err); !spec || !strings.Contains(err.Error(), c.want) || len(w.ran) > 0 {
+		if _, spec := errors.AsType[*prepare.SpecError](err); !spec || !strings.Contains(err.Error(), c.want) ||
+			len(w.ran) > 0 {
 			t.Errorf("%s %s: %v, want ...%s...", c.learner, c.experiment, err, c.want)
 		}
 	}

@@ -33,7 +33,7 @@ type Result struct {
 	definition.Coord
 	Key   string `json:"key"`
 	Error string `json:"error,omitempty"` // reason of the failure; there is then no accuracy
-	runs.Outcome
+	runs.Assessment
 	Accuracy  float64         `json:"accuracy"`           // on the test bags
 	Measures  measure.Values  `json:"measures,omitempty"` // on the test bags
 	Setting   string          `json:"setting,omitempty"`  // chosen from the grid

@@ -30,7 +30,7 @@ func TestHistogram(t *testing.T) {
 // correct predictions has one.
 func TestAccuracyOfFailedCell(t *testing.T) {
 	for reason, want := range map[string]bool{"": true, "no memory": false} {
-		line, err := json.Marshal(&Result{Key: "k", Error: reason, Outcome: runs.Outcome{Engine: "native"}})
+		line, err := json.Marshal(&Result{Key: "k", Error: reason, Assessment: runs.Assessment{Engine: "native"}})
 		if err != nil || strings.Contains(string(line), `"accuracy":0`) != want ||
 			!strings.Contains(string(line), `"engine":"native"`) {
 			t.Errorf("%q: %s, %v", reason, line, err)

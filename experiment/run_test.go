@@ -777,7 +777,8 @@ func TestInterruptedInsideACell(t *testing.T) {
 	e := parse(t, strings.Replace(text, "train.engine: gorgonia", "train.batch: 2", 1))
 	for _, engine := range []string{"gorgonia", "native", "xla"} {
 		t.Run(engine, func(t *testing.T) {
-			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond, Place: engines.Place{Engine: engine, Device: device(engine)}}
+			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond,
+				Place: engines.Place{Engine: engine, Device: device(engine)}}
 			whole, w, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)

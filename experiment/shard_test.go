@@ -180,7 +180,8 @@ func TestShardsThatDoNotFit(t *testing.T) {
 		"key": {replace(ShardsFile, `"key": "`, `"key": "0`), Shard{I: 1, N: 2},
 			"differs from the cell that was planned"},
 		"cell of no set": {replace(ShardsFile, `"data": "F"`, `"data": "G"`), Shard{I: 1, N: 2}, ""},
-		"library":        {replace("lib/*", "onnxruntime", "xnnoruntime"), Shard{I: 1, N: 2}, "was changed since the experiment was planned"},
+		"library": {replace("lib/*", "onnxruntime", "xnnoruntime"), Shard{I: 1, N: 2},
+			"was changed since the experiment was planned"},
 		"planned to an end": {func(t *testing.T, dir string) {
 			d, err := readShardPlan(dir)
 			if err != nil {

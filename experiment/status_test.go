@@ -99,7 +99,8 @@ func many(b *testing.B, cells int) (dir string) {
 	lists := make([][]*Result, len(journals))
 	for i, c := range plan.Cells {
 		h := []Histogram{{Epoch: 1, Positive: make([]int, HistogramBins), Negative: make([]int, HistogramBins)}}
-		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Outcome: runs.Outcome{Engine: "native"}, Attention: h}
+		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Attention: h,
+			Assessment: runs.Assessment{Engine: "native"}}
 		lists[i%len(lists)] = append(lists[i%len(lists)], r)
 	}
 	for i, j := range journals {

@@ -113,7 +113,7 @@ func (w *Writer) summarize(ctx context.Context, m *trainedModel, found *fileEval
 		DeviceName: r.On.DeviceName, Seed: t.Seed(), Parameters: m.Program.FlatSize(),
 		TestAccuracy:       found.Measures.Accuracy(data.TestPart),
 		ValidationAccuracy: found.Measures.Accuracy(data.ValidationPart),
-		Outcome: Outcome{Engine: r.Engine, Environment: environmentOf(t, r.On, found.By), Diverged: r.Diverged,
+		Assessment: Assessment{Engine: r.Engine, Environment: environmentOf(t, r.On, found.By), Diverged: r.Diverged,
 			TrainAccuracy: found.Measures.Accuracy(data.TrainPart), Disambiguation: r.Disambiguation,
 			Baseline: baseline, Findings: findings},
 		Training: r.Training, Evaluation: found.Evaluation, Temperature: m.Temperature,

@@ -29,7 +29,7 @@ type Summary struct {
 	Parameters         int      `json:"parameters"`
 	TestAccuracy       *float64 `json:"accuracy,omitempty"` // of the test bags
 	ValidationAccuracy *float64 `json:"validation_accuracy,omitempty"`
-	Outcome
+	Assessment
 	train.Training
 	train.Evaluation              // of the exported model
 	Temperature      *Temperature `json:"temperature,omitempty"` // nil without export.temperature
@@ -43,9 +43,9 @@ type Summary struct {
 	Files       []string          `json:"files"` // in the folder of the run
 }
 
-// Outcome is what a run has shown, in its training and by the predictions of its model file. The summary of a run and
-// the result of a cell of an experiment share it.
-type Outcome struct {
+// Assessment is what a run has shown, in its training and by the predictions of its model file. The summary of a run
+// and the result of a cell of an experiment share it.
+type Assessment struct {
 	Engine        string            `json:"engine,omitempty"` // that trained, or the learner
 	Environment   *Environment      `json:"environment,omitempty"`
 	Diverged      *train.Divergence `json:"diverged,omitempty"` // nil unless the loss exploded

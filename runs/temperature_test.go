@@ -31,8 +31,8 @@ func TestTemperatureOfManyClasses(t *testing.T) {
 	}
 }
 
-// Without any true label, a temperature is fitted to the candidate sets of the validation bags, and the summary says how
-// many predictions for test bags are candidates.
+// Without any true label, a temperature is fitted to the candidate sets of the validation bags, and the summary says
+// how many predictions for test bags are candidates.
 func TestRunWithoutTrueLabels(t *testing.T) {
 	spec := load(t, "quickstart", "data.set=generated:prototypes", "train.epochs=3", "data.split.validation=0.3",
 		"train.best=inside_candidates", "export.temperature=validation")

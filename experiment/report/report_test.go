@@ -145,7 +145,8 @@ func folder(t testing.TB, seed uint64) string {
 	add := func(c definition.Coord, accuracy float64) {
 		key := strings.ReplaceAll(c.String(), " ", "-")
 		cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Outcome: runs.Outcome{Engine: "native"}, Seconds: float64(seed),
+		r := experiment.Result{Coord: c, Key: key, Accuracy: accuracy, Assessment: runs.Assessment{Engine: "native"},
+			Seconds:  float64(seed),
 			Measures: measure.Values{measure.LogLoss: 2 - 2*accuracy, "brier": 0.5}}
 		switch {
 		case c.Learner == "miplgp" && c.Data == "CRC":
@@ -766,7 +767,8 @@ func TestCSV(t *testing.T) {
 	cells := []experiment.Result{
 		{Coord: definition.Coord{Data: "a, b", R: 1, Learner: "one", Split: 1}, Accuracy: 0.625,
 			TrainBags: 7, TestBags: 3,
-			Measures: measure.Values{measure.Accuracy: 0.5, "ece": 1e-7}, Outcome: runs.Outcome{Engine: "native", TrainAccuracy: &accuracy}, Setting: "train.lr=0.1"},
+			Measures:   measure.Values{measure.Accuracy: 0.5, "ece": 1e-7},
+			Assessment: runs.Assessment{Engine: "native", TrainAccuracy: &accuracy}, Setting: "train.lr=0.1"},
 		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2},
 			Error: "no\nmemory"},
 	}

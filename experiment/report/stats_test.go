@@ -131,8 +131,9 @@ func stored(t *testing.T, ref *reference) string {
 				c := definition.Coord{Data: fmt.Sprintf("D%d", d), R: 1, Learner: fmt.Sprintf("L%d", l), Split: i + 1}
 				key := strings.ReplaceAll(c.String(), " ", "-")
 				cells = append(cells, jsonText(experiment.Cell{Coord: c, Key: key}))
-				lines = append(lines, jsonText(experiment.Result{Coord: c, Key: key, Accuracy: v, Outcome: runs.Outcome{Engine: "native"},
-					TrainBags: ref.Train, TestBags: ref.Test}))
+				lines = append(lines, jsonText(experiment.Result{Coord: c, Key: key, Accuracy: v,
+					Assessment: runs.Assessment{Engine: "native"},
+					TrainBags:  ref.Train, TestBags: ref.Test}))
 			}
 		}
 	}
