@@ -16,12 +16,12 @@ import (
 // Epoch returns the program that runs the training steps of an epoch, or a part of them, for many
 // trials at once. The dataset is an input: the caller copies it to the device once.
 //
-// Inputs are those of scan.go (without InMean and InStd if the program does not normalise),
-// the state vectors [Trials, P] (compile.Program.StateVectors), compile.InLR and
-// compile.TermWeightPrefix... [Trials, 1], StepScalarNames [Steps, Trials, 1], compile.InClassWeights
-// [Trials, 1, k] if the program weighs classes, and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state
-// vectors and OutTrace of width EpochWidth: for each trial the loss, its terms, and the new label weights
-// [Batch, k] of the bags of the step. A trial without a bag in a step keeps its state and records zeros.
+// Inputs are those of scan.go (without InMean and InStd if the program does not normalise), the state vectors
+// [Trials, P] (compile.Program.StateVectors), compile.InLR and compile.TermWeightPrefix... [Trials, 1],
+// StepScalarNames [Steps, Trials, 1], compile.InClassWeights [Trials, 1, k] if the program weighs classes, and
+// compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
+// EpochWidth: for each trial the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A
+// trial without a bag in a step keeps its state and records zeros.
 func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
 	defer graph.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)
