@@ -227,8 +227,8 @@ func (e *expression) setting(x *ast.CallExpr, i int, lo, hi float64, whole bool)
 		if whole {
 			what = "a whole number"
 		}
-		return 0, e.errorf(a, "the argument %s of %s must be %s from %g to %g that does not change", def.Args[i].Name, def.Name,
-			what, lo, hi)
+		return 0, e.errorf(a, "the argument %s of %s must be %s from %g to %g that does not change", def.Args[i].Name,
+			def.Name, what, lo, hi)
 	}
 	return v, nil
 }

@@ -125,8 +125,8 @@ func drawFold(labels [][]int, o SplitSettings) (train, test []int, warnings []st
 	shares := slices.Repeat([]float64{1 / float64(o.Folds)}, o.Folds)
 	fold := assign(units, labels, shares, o.Groups != nil, o.Seed, "split")
 	if !slices.Contains(fold, o.Fold-1) {
-		return nil, nil, nil, &SplitError{Setting: SettingFolds, Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold, o.Folds),
-			Note: "the groups differ too much in size: use fewer folds"}
+		return nil, nil, nil, &SplitError{Setting: SettingFolds, Text: fmt.Sprintf("fold %d of %d has no bag", o.Fold,
+			o.Folds), Note: "the groups differ too much in size: use fewer folds"}
 	}
 	marks := make([]bool, len(fold))
 	for bag, f := range fold {
@@ -196,7 +196,8 @@ func (s *Split) drawValidation(labels [][]int, o SplitSettings) error {
 	s.Validation, s.Train = partition(all, drawBags(inner, groups, [2]float64{1 - o.Validation, o.Validation}, 1, o.Seed,
 		"split/validation"))
 	s.Source += fmt.Sprintf(", validation %v", o.Validation)
-	return CheckParts(SettingValidation, o.Validation, diag.Count(len(all), "training bag"), len(s.Train), len(s.Validation))
+	return CheckParts(SettingValidation, o.Validation, diag.Count(len(all), "training bag"), len(s.Train),
+		len(s.Validation))
 }
 
 // CheckParts returns a *SplitError if a share of bags leaves no bag for training or for the other part.

@@ -46,8 +46,8 @@ func runRefit(ctx context.Context, o toy) (*train.Report, error) {
 	}
 	by := &train.StepTrainer{EngineInfo: train.EngineInfo{Engine: o.Engine}, New: o.NewEngine}
 	var out train.Outcome
-	train.WithRefit(ctx, by, []*train.Trial{&o.Trial}, train.Options{EveryCheckpoint: true, Resume: o.Resume, Observer: o.Observer},
-		func(_ int, of train.Outcome) { out = of })
+	train.WithRefit(ctx, by, []*train.Trial{&o.Trial}, train.Options{EveryCheckpoint: true, Resume: o.Resume,
+		Observer: o.Observer}, func(_ int, of train.Outcome) { out = of })
 	return out.Report, out.Err
 }
 

@@ -10,7 +10,8 @@ import (
 
 func TestCodecs(t *testing.T) {
 	for _, f := range formats.Table {
-		if c := codecOf("a" + f.Ending); f.Read != (c.read != nil) || f.Write != (c.write != nil) || f.OneBag != (c.open != nil) {
+		c := codecOf("a" + f.Ending)
+		if f.Read != (c.read != nil) || f.Write != (c.write != nil) || f.OneBag != (c.open != nil) {
 			t.Errorf("%+v: %+v", f, c)
 		}
 	}

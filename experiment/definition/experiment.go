@@ -188,7 +188,7 @@ var (
 	TableData       = ItemKind{Word: "data"}                    // the datasets (the paper's Table 1)
 	TableAccuracy   = ItemKind{Word: "accuracy"}                // learners and r down, datasets across (Tables 2 and 3)
 	TableAcross     = ItemKind{Word: "across"}                  // learners down, datasets and r across (Table 4)
-	TablePublished  = ItemKind{Word: "published"}               // like accuracy, with published accuracies next to the measured ones
+	TablePublished  = ItemKind{Word: "published"}               // like accuracy, with published accuracies, too
 	TablePairs      = ItemKind{Word: "pairs"}                   // wins, ties and losses of every pair of learners
 	TableRanks      = ItemKind{Word: "ranks"}                   // average ranks with the Friedman test
 	FigureRanks     = ItemKind{Figure: true, Word: "ranks"}     // critical-difference diagram

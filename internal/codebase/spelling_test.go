@@ -11,7 +11,7 @@ import (
 
 // british matches identifiers, and the table has their American spellings.
 var (
-	british  = regexp.MustCompile(`(?i)alis(e|ing|ation)|initialis|optimis|colour|neighbour|grey|centre|labelled|behaviour`)
+	british  = regexp.MustCompile(`(?i)alis(e|ing|ation)|initialis|optimis|colour|neighbour|grey|centre|labelled`)
 	american = strings.NewReplacer("is", "iz", "our", "or", "grey", "gray", "Grey", "Gray", "centre", "center", "Centre",
 		"Center", "labelled", "labeled", "Labelled", "Labeled")
 )

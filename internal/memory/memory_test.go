@@ -24,8 +24,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Calls of LimitHeapGrowth overlap: the first undo does not loosen what the second call needs, and the last one restores
-// the default, in any order.
+// Calls of LimitHeapGrowth overlap: the first undo does not loosen what the second call needs, and the last one
+// restores the default, in any order.
 func TestLimitsOverlap(t *testing.T) {
 	percent := func() int {
 		p := debug.SetGCPercent(100)

@@ -454,9 +454,9 @@ func (j *judged) jumpingWeights() (float64, string) {
 		"on average", 100*share, steps/len(j.report.Trajectories))
 }
 
-// rejectedCandidates finds training bags whose candidates the model rejects, if it is sure in general, and if it rejects
-// at least about a quarter as many as of the test bags: a model that has learned its training bags makes far fewer
-// errors there, but wrong candidate sets may be in both parts.
+// rejectedCandidates finds training bags whose candidates the model rejects, if it is sure in general, and if it
+// rejects at least about a quarter as many as of the test bags: a model that has learned its training bags makes far
+// fewer errors there, but wrong candidate sets may be in both parts.
 func (j *judged) rejectedCandidates() (float64, string) {
 	p := j.Predictions[data.TrainPart]
 	if p == nil || j.Data.Multi {

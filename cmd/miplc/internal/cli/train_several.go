@@ -27,7 +27,8 @@ type gridChoice struct {
 }
 
 // repeatKeys are the keys in which runs of one setting differ.
-var repeatKeys = []string{"train.seed", "data.split.number", "data.split.fold", "data.split.seed", "data.generated.seed"}
+var repeatKeys = []string{"train.seed", "data.split.number", "data.split.fold", "data.split.seed",
+	"data.generated.seed"}
 
 // specs loads the spec once for each combination of split, seed and values of the grid. Without any
 // of them it returns one spec with an empty name.
