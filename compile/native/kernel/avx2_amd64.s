@@ -3921,40 +3921,40 @@ TEXT ·sumRows256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row318:
+row319:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	XORQ   R9, R9
 	CMPQ   R9, SI
-	JGE    rest322
+	JGE    rest323
 
-block321:
+block322:
 	VMOVUPS (DX)(R9*1), Y3
 	VADDPS  Y3, Y1, Y1
 	VMOVUPS 32(DX)(R9*1), Y3
 	VADDPS  Y3, Y2, Y2
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block321
+	JLT     block322
 
-rest322:
+rest323:
 	CMPQ       BX, $0x08
-	JLT        last323
+	JLT        last324
 	VMOVUPS    (DX)(R9*1), Y3
 	VADDPS     Y3, Y1, Y1
 	TESTQ      DI, DI
-	JEQ        done320
+	JEQ        done321
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y3
 	VADDPS     Y3, Y2, Y2
-	JMP        done320
+	JMP        done321
 
-last323:
+last324:
 	TESTQ      DI, DI
-	JEQ        done320
+	JEQ        done321
 	VMASKMOVPS (DX)(R9*1), Y0, Y3
 	VADDPS     Y3, Y1, Y1
 
-done320:
+done321:
 	VADDPS       Y2, Y1, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VADDPS       X1, X2, X2
@@ -3966,7 +3966,7 @@ done320:
 	ADDQ         $0x04, CX
 	ADDQ         64(AX), DX
 	DECQ         R8
-	JNE          row318
+	JNE          row319
 
 end317:
 	VZEROUPPER
@@ -3982,9 +3982,9 @@ TEXT ·sumCols256(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns324:
+columns325:
 	CMPQ    AX, $0x20
-	JLT     next325
+	JLT     next326
 	VMOVUPS word_00000000<>+0(SB), Y0
 	VMOVUPS word_00000000<>+0(SB), Y1
 	VMOVUPS word_00000000<>+0(SB), Y2
@@ -3992,9 +3992,9 @@ columns324:
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out327
+	JLE     out328
 
-row326:
+row327:
 	VMOVUPS (DI), Y4
 	VADDPS  Y4, Y0, Y0
 	VMOVUPS 32(DI), Y4
@@ -4005,9 +4005,9 @@ row326:
 	VADDPS  Y4, Y3, Y3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row326
+	JNE     row327
 
-out327:
+out328:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
@@ -4015,35 +4015,35 @@ out327:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	SUBQ    $0x20, AX
-	JMP     columns324
+	JMP     columns325
 
-next325:
-columns328:
+next326:
+columns329:
 	CMPQ    AX, $0x08
-	JLT     next329
+	JLT     next330
 	VMOVUPS word_00000000<>+0(SB), Y0
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out331
+	JLE     out332
 
-row330:
+row331:
 	VMOVUPS (DI), Y1
 	VADDPS  Y1, Y0, Y0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row330
+	JNE     row331
 
-out331:
+out332:
 	VMOVUPS Y0, (CX)
 	ADDQ    $0x00000020, CX
 	ADDQ    $0x00000020, DX
 	SUBQ    $0x08, AX
-	JMP     columns328
+	JMP     columns329
 
-next329:
+next330:
 	TESTQ   AX, AX
-	JLE     end332
+	JLE     end333
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    AX, R8
 	SHLQ    $0x02, R8
@@ -4052,37 +4052,37 @@ next329:
 	VMOVUPS word_00000000<>+0(SB), Y1
 	MOVQ    BX, BX
 	TESTQ   BX, BX
-	JLE     out334
+	JLE     out335
 
-row333:
+row334:
 	VMASKMOVPS (DX), Y0, Y2
 	VADDPS     Y2, Y1, Y1
 	ADDQ       SI, DX
 	DECQ       BX
-	JNE        row333
+	JNE        row334
 
-out334:
+out335:
 	LEAQ         (CX), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece335
+	JEQ          piece336
 	VMOVUPS      X1, (CX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, CX
 
-piece335:
+piece336:
 	TESTQ   $0x00000002, AX
-	JEQ     piece336
+	JEQ     piece337
 	VMOVLPS X1, (CX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, CX
 
-piece336:
+piece337:
 	TESTQ  $0x00000001, AX
-	JEQ    piece337
+	JEQ    piece338
 	VMOVSS X1, (CX)
 
-piece337:
-end332:
+piece338:
+end333:
 	VZEROUPPER
 	RET
 
@@ -4096,9 +4096,9 @@ TEXT ·maxCols256(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns338:
+columns339:
 	CMPQ    AX, $0x20
-	JLT     next339
+	JLT     next340
 	VMOVUPS word_ff800000<>+0(SB), Y0
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	VMOVUPS word_ff800000<>+0(SB), Y2
@@ -4106,9 +4106,9 @@ columns338:
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out341
+	JLE     out342
 
-row340:
+row341:
 	VMOVUPS (DI), Y4
 	VMAXPS  Y4, Y0, Y5
 	VMAXPS  Y0, Y4, Y6
@@ -4139,9 +4139,9 @@ row340:
 	VMOVUPS Y5, Y3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row340
+	JNE     row341
 
-out341:
+out342:
 	VMOVUPS Y0, (CX)
 	VMOVUPS Y1, 32(CX)
 	VMOVUPS Y2, 64(CX)
@@ -4149,19 +4149,19 @@ out341:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	SUBQ    $0x20, AX
-	JMP     columns338
+	JMP     columns339
 
-next339:
-columns342:
+next340:
+columns343:
 	CMPQ    AX, $0x08
-	JLT     next343
+	JLT     next344
 	VMOVUPS word_ff800000<>+0(SB), Y0
 	MOVQ    DX, DI
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JLE     out345
+	JLE     out346
 
-row344:
+row345:
 	VMOVUPS (DI), Y1
 	VMAXPS  Y1, Y0, Y2
 	VMAXPS  Y0, Y1, Y3
@@ -4171,18 +4171,18 @@ row344:
 	VMOVUPS Y2, Y0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row344
+	JNE     row345
 
-out345:
+out346:
 	VMOVUPS Y0, (CX)
 	ADDQ    $0x00000020, CX
 	ADDQ    $0x00000020, DX
 	SUBQ    $0x08, AX
-	JMP     columns342
+	JMP     columns343
 
-next343:
+next344:
 	TESTQ   AX, AX
-	JLE     end346
+	JLE     end347
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    AX, R8
 	SHLQ    $0x02, R8
@@ -4191,9 +4191,9 @@ next343:
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	MOVQ    BX, BX
 	TESTQ   BX, BX
-	JLE     out348
+	JLE     out349
 
-row347:
+row348:
 	VMASKMOVPS (DX), Y0, Y2
 	VMAXPS     Y2, Y1, Y3
 	VMAXPS     Y1, Y2, Y4
@@ -4203,30 +4203,30 @@ row347:
 	VMOVUPS    Y3, Y1
 	ADDQ       SI, DX
 	DECQ       BX
-	JNE        row347
+	JNE        row348
 
-out348:
+out349:
 	LEAQ         (CX), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece349
+	JEQ          piece350
 	VMOVUPS      X1, (CX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, CX
 
-piece349:
+piece350:
 	TESTQ   $0x00000002, AX
-	JEQ     piece350
+	JEQ     piece351
 	VMOVLPS X1, (CX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, CX
 
-piece350:
+piece351:
 	TESTQ  $0x00000001, AX
-	JEQ    piece351
+	JEQ    piece352
 	VMOVSS X1, (CX)
 
-piece351:
-end346:
+piece352:
+end347:
 	VZEROUPPER
 	RET
 
@@ -4235,7 +4235,7 @@ end346:
 TEXT ·gemv256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end352
+	JLE     end353
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -4254,15 +4254,17 @@ TEXT ·gemv256(SB), NOSPLIT, $0-8
 	MOVQ    24(AX), R9
 	VXORPS  X1, X1, X1
 	TESTQ   R9, R9
-	JEQ     none353
+	JEQ     none354
 	VMOVSS  (R9), X1
 
-none353:
+none354:
 	MOVQ 32(AX), R9
+	CMPQ 40(AX), $0x00000080
+	JGT  alone355
 
-row354:
+row356:
 	CMPQ   R9, $0x04
-	JLT    next355
+	JLT    next357
 	MOVQ   DX, R10
 	ADDQ   64(AX), R10
 	MOVQ   R10, R11
@@ -4279,9 +4281,9 @@ row354:
 	VXORPS Y9, Y9, Y9
 	XORQ   R13, R13
 	CMPQ   R13, SI
-	JGE    rest358
+	JGE    rest360
 
-block357:
+block359:
 	VMOVUPS     (R8)(R13*1), Y10
 	VMOVUPS     (DX)(R13*1), Y11
 	VFMADD231PS Y11, Y10, Y2
@@ -4302,11 +4304,11 @@ block357:
 	VFMADD231PS Y11, Y10, Y9
 	ADDQ        $0x00000040, R13
 	CMPQ        R13, SI
-	JLT         block357
+	JLT         block359
 
-rest358:
+rest360:
 	CMPQ        BX, $0x08
-	JLT         last359
+	JLT         last361
 	VMOVUPS     (R8)(R13*1), Y10
 	VMOVUPS     (DX)(R13*1), Y11
 	VFMADD231PS Y11, Y10, Y2
@@ -4317,7 +4319,7 @@ rest358:
 	VMOVUPS     (R12)(R13*1), Y11
 	VFMADD231PS Y11, Y10, Y8
 	TESTQ       DI, DI
-	JEQ         done356
+	JEQ         done358
 	VMASKMOVPS  32(R8)(R13*1), Y0, Y10
 	VMASKMOVPS  32(DX)(R13*1), Y0, Y11
 	VFMADD231PS Y11, Y10, Y3
@@ -4327,11 +4329,11 @@ rest358:
 	VFMADD231PS Y11, Y10, Y7
 	VMASKMOVPS  32(R12)(R13*1), Y0, Y11
 	VFMADD231PS Y11, Y10, Y9
-	JMP         done356
+	JMP         done358
 
-last359:
+last361:
 	TESTQ       DI, DI
-	JEQ         done356
+	JEQ         done358
 	VMASKMOVPS  (R8)(R13*1), Y0, Y10
 	VMASKMOVPS  (DX)(R13*1), Y0, Y11
 	VFMADD231PS Y11, Y10, Y2
@@ -4342,7 +4344,7 @@ last359:
 	VMASKMOVPS  (R12)(R13*1), Y0, Y11
 	VFMADD231PS Y11, Y10, Y8
 
-done356:
+done358:
 	VADDPS       Y3, Y2, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X2, X3, X3
@@ -4388,20 +4390,21 @@ done356:
 	ADDQ         64(AX), DX
 	ADDQ         64(AX), DX
 	SUBQ         $0x04, R9
-	JMP          row354
+	JMP          row356
 
-next355:
+next357:
 	TESTQ R9, R9
-	JEQ   end352
+	JEQ   end353
 
-row360:
+alone355:
+row362:
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	XORQ   R10, R10
 	CMPQ   R10, SI
-	JGE    rest364
+	JGE    rest366
 
-block363:
+block365:
 	VMOVUPS     (R8)(R10*1), Y4
 	VMOVUPS     (DX)(R10*1), Y5
 	VFMADD231PS Y5, Y4, Y2
@@ -4410,29 +4413,29 @@ block363:
 	VFMADD231PS Y5, Y4, Y3
 	ADDQ        $0x00000040, R10
 	CMPQ        R10, SI
-	JLT         block363
+	JLT         block365
 
-rest364:
+rest366:
 	CMPQ        BX, $0x08
-	JLT         last365
+	JLT         last367
 	VMOVUPS     (R8)(R10*1), Y4
 	VMOVUPS     (DX)(R10*1), Y5
 	VFMADD231PS Y5, Y4, Y2
 	TESTQ       DI, DI
-	JEQ         done362
+	JEQ         done364
 	VMASKMOVPS  32(R8)(R10*1), Y0, Y4
 	VMASKMOVPS  32(DX)(R10*1), Y0, Y5
 	VFMADD231PS Y5, Y4, Y3
-	JMP         done362
+	JMP         done364
 
-last365:
+last367:
 	TESTQ       DI, DI
-	JEQ         done362
+	JEQ         done364
 	VMASKMOVPS  (R8)(R10*1), Y0, Y4
 	VMASKMOVPS  (DX)(R10*1), Y0, Y5
 	VFMADD231PS Y5, Y4, Y2
 
-done362:
+done364:
 	VADDPS       Y3, Y2, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X2, X3, X3
@@ -4445,9 +4448,9 @@ done362:
 	ADDQ         $0x04, CX
 	ADDQ         64(AX), DX
 	DECQ         R9
-	JNE          row360
+	JNE          row362
 
-end352:
+end353:
 	VZEROUPPER
 	RET
 
@@ -4456,9 +4459,9 @@ end352:
 TEXT ·softmax256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end366
+	JLE     end368
 	CMPQ    40(AX), $0x00
-	JLE     end366
+	JLE     end368
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -4475,43 +4478,43 @@ TEXT ·softmax256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row367:
+row369:
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	VMOVUPS Y1, Y2
 	VMOVUPS Y1, Y3
 	XORQ    R9, R9
 	CMPQ    R9, SI
-	JGE     rest371
+	JGE     rest373
 
-block370:
+block372:
 	VMOVUPS (DX)(R9*1), Y4
 	VMAXPS  Y4, Y2, Y2
 	VMOVUPS 32(DX)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block370
+	JLT     block372
 
-rest371:
+rest373:
 	CMPQ       BX, $0x08
-	JLT        last372
+	JLT        last374
 	VMOVUPS    (DX)(R9*1), Y4
 	VMAXPS     Y4, Y2, Y2
 	TESTQ      DI, DI
-	JEQ        done369
+	JEQ        done371
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y3, Y3
-	JMP        done369
+	JMP        done371
 
-last372:
+last374:
 	TESTQ      DI, DI
-	JEQ        done369
+	JEQ        done371
 	VMASKMOVPS (DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y2, Y2
 
-done369:
+done371:
 	VMAXPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VMAXPS       X1, X2, X2
@@ -4524,9 +4527,9 @@ done369:
 	VXORPS       Y3, Y3, Y3
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest375
+	JGE          rest377
 
-block374:
+block376:
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4591,11 +4594,11 @@ block374:
 	VMOVUPS      Y5, 32(CX)(R9*1)
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, SI
-	JLT          block374
+	JLT          block376
 
-rest375:
+rest377:
 	CMPQ         BX, $0x08
-	JLT          last376
+	JLT          last378
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4628,7 +4631,7 @@ rest375:
 	VADDPS       Y5, Y2, Y2
 	VMOVUPS      Y5, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done373
+	JEQ          done375
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y1
@@ -4662,29 +4665,29 @@ rest375:
 	VADDPS       Y4, Y3, Y3
 	LEAQ         32(CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece377
+	JEQ          piece379
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece377:
+piece379:
 	TESTQ   $0x00000002, DI
-	JEQ     piece378
+	JEQ     piece380
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece378:
+piece380:
 	TESTQ  $0x00000001, DI
-	JEQ    piece379
+	JEQ    piece381
 	VMOVSS X1, (R9)
 
-piece379:
-	JMP done373
+piece381:
+	JMP done375
 
-last376:
+last378:
 	TESTQ        DI, DI
-	JEQ          done373
+	JEQ          done375
 	VMASKMOVPS   (DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y1
@@ -4718,25 +4721,25 @@ last376:
 	VADDPS       Y4, Y2, Y2
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece380
+	JEQ          piece382
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece380:
+piece382:
 	TESTQ   $0x00000002, DI
-	JEQ     piece381
+	JEQ     piece383
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece381:
+piece383:
 	TESTQ  $0x00000001, DI
-	JEQ    piece382
+	JEQ    piece384
 	VMOVSS X1, (R9)
 
-piece382:
-done373:
+piece384:
+done375:
 	VADDPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VADDPS       X1, X2, X2
@@ -4747,9 +4750,9 @@ done373:
 	VBROADCASTSS X2, Y1
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest385
+	JGE          rest387
 
-block384:
+block386:
 	VMOVUPS (CX)(R9*1), Y2
 	VDIVPS  Y1, Y2, Y2
 	VMOVUPS Y2, (CX)(R9*1)
@@ -4758,72 +4761,72 @@ block384:
 	VMOVUPS Y2, 32(CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block384
+	JLT     block386
 
-rest385:
+rest387:
 	CMPQ         BX, $0x08
-	JLT          last386
+	JLT          last388
 	VMOVUPS      (CX)(R9*1), Y2
 	VDIVPS       Y1, Y2, Y2
 	VMOVUPS      Y2, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done383
+	JEQ          done385
 	VMASKMOVPS   32(CX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y2
 	LEAQ         32(CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece387
+	JEQ          piece389
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece387:
+piece389:
 	TESTQ   $0x00000002, DI
-	JEQ     piece388
+	JEQ     piece390
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece388:
+piece390:
 	TESTQ  $0x00000001, DI
-	JEQ    piece389
+	JEQ    piece391
 	VMOVSS X2, (R9)
 
-piece389:
-	JMP done383
+piece391:
+	JMP done385
 
-last386:
+last388:
 	TESTQ        DI, DI
-	JEQ          done383
+	JEQ          done385
 	VMASKMOVPS   (CX)(R9*1), Y0, Y2
 	VDIVPS       Y1, Y2, Y2
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece390
+	JEQ          piece392
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece390:
+piece392:
 	TESTQ   $0x00000002, DI
-	JEQ     piece391
+	JEQ     piece393
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece391:
+piece393:
 	TESTQ  $0x00000001, DI
-	JEQ    piece392
+	JEQ    piece394
 	VMOVSS X2, (R9)
 
-piece392:
-done383:
+piece394:
+done385:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ R8
-	JNE  row367
+	JNE  row369
 
-end366:
+end368:
 	VZEROUPPER
 	RET
 
@@ -4832,9 +4835,9 @@ end366:
 TEXT ·logSoftmax256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end393
+	JLE     end395
 	CMPQ    40(AX), $0x00
-	JLE     end393
+	JLE     end395
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -4851,43 +4854,43 @@ TEXT ·logSoftmax256(SB), NOSPLIT, $0-8
 	VMOVDQU (R8), Y0
 	MOVQ    32(AX), R8
 
-row394:
+row396:
 	VMOVUPS word_ff800000<>+0(SB), Y1
 	VMOVUPS Y1, Y2
 	VMOVUPS Y1, Y3
 	XORQ    R9, R9
 	CMPQ    R9, SI
-	JGE     rest398
+	JGE     rest400
 
-block397:
+block399:
 	VMOVUPS (DX)(R9*1), Y4
 	VMAXPS  Y4, Y2, Y2
 	VMOVUPS 32(DX)(R9*1), Y4
 	VMAXPS  Y4, Y3, Y3
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block397
+	JLT     block399
 
-rest398:
+rest400:
 	CMPQ       BX, $0x08
-	JLT        last399
+	JLT        last401
 	VMOVUPS    (DX)(R9*1), Y4
 	VMAXPS     Y4, Y2, Y2
 	TESTQ      DI, DI
-	JEQ        done396
+	JEQ        done398
 	VMASKMOVPS 32(DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y3, Y3
-	JMP        done396
+	JMP        done398
 
-last399:
+last401:
 	TESTQ      DI, DI
-	JEQ        done396
+	JEQ        done398
 	VMASKMOVPS (DX)(R9*1), Y0, Y4
 	VBLENDVPS  Y0, Y4, Y1, Y1
 	VMAXPS     Y1, Y2, Y2
 
-done396:
+done398:
 	VMAXPS       Y3, Y2, Y2
 	VEXTRACTF128 $0x01, Y2, X1
 	VMAXPS       X1, X2, X2
@@ -4900,9 +4903,9 @@ done396:
 	VXORPS       Y3, Y3, Y3
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest402
+	JGE          rest404
 
-block401:
+block403:
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -4965,11 +4968,11 @@ block401:
 	VADDPS       Y5, Y3, Y3
 	ADDQ         $0x00000040, R9
 	CMPQ         R9, SI
-	JLT          block401
+	JLT          block403
 
-rest402:
+rest404:
 	CMPQ         BX, $0x08
-	JLT          last403
+	JLT          last405
 	VMOVUPS      (DX)(R9*1), Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -5001,7 +5004,7 @@ rest402:
 	VMULPS       Y4, Y5, Y5
 	VADDPS       Y5, Y2, Y2
 	TESTQ        DI, DI
-	JEQ          done400
+	JEQ          done402
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -5033,11 +5036,11 @@ rest402:
 	VMULPS       Y4, Y5, Y5
 	VANDPS       Y5, Y0, Y4
 	VADDPS       Y4, Y3, Y3
-	JMP          done400
+	JMP          done402
 
-last403:
+last405:
 	TESTQ        DI, DI
-	JEQ          done400
+	JEQ          done402
 	VMASKMOVPS   (DX)(R9*1), Y0, Y4
 	VSUBPS       Y1, Y4, Y4
 	VMOVUPS      word_c2d00000<>+0(SB), Y5
@@ -5070,7 +5073,7 @@ last403:
 	VANDPS       Y5, Y0, Y4
 	VADDPS       Y4, Y2, Y2
 
-done400:
+done402:
 	VADDPS       Y3, Y2, Y3
 	VEXTRACTF128 $0x01, Y3, X2
 	VADDPS       X2, X3, X3
@@ -5117,9 +5120,9 @@ done400:
 	VBLENDVPS    Y2, Y4, Y3, Y2
 	XORQ         R9, R9
 	CMPQ         R9, SI
-	JGE          rest406
+	JGE          rest408
 
-block405:
+block407:
 	VMOVUPS (DX)(R9*1), Y3
 	VSUBPS  Y1, Y3, Y3
 	VSUBPS  Y2, Y3, Y3
@@ -5130,75 +5133,75 @@ block405:
 	VMOVUPS Y3, 32(CX)(R9*1)
 	ADDQ    $0x00000040, R9
 	CMPQ    R9, SI
-	JLT     block405
+	JLT     block407
 
-rest406:
+rest408:
 	CMPQ         BX, $0x08
-	JLT          last407
+	JLT          last409
 	VMOVUPS      (DX)(R9*1), Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	VMOVUPS      Y3, (CX)(R9*1)
 	TESTQ        DI, DI
-	JEQ          done404
+	JEQ          done406
 	VMASKMOVPS   32(DX)(R9*1), Y0, Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	LEAQ         32(CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece408
+	JEQ          piece410
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece408:
+piece410:
 	TESTQ   $0x00000002, DI
-	JEQ     piece409
+	JEQ     piece411
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece409:
+piece411:
 	TESTQ  $0x00000001, DI
-	JEQ    piece410
+	JEQ    piece412
 	VMOVSS X3, (R9)
 
-piece410:
-	JMP done404
+piece412:
+	JMP done406
 
-last407:
+last409:
 	TESTQ        DI, DI
-	JEQ          done404
+	JEQ          done406
 	VMASKMOVPS   (DX)(R9*1), Y0, Y3
 	VSUBPS       Y1, Y3, Y3
 	VSUBPS       Y2, Y3, Y3
 	LEAQ         (CX)(R9*1), R9
 	TESTQ        $0x00000004, DI
-	JEQ          piece411
+	JEQ          piece413
 	VMOVUPS      X3, (R9)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R9
 
-piece411:
+piece413:
 	TESTQ   $0x00000002, DI
-	JEQ     piece412
+	JEQ     piece414
 	VMOVLPS X3, (R9)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R9
 
-piece412:
+piece414:
 	TESTQ  $0x00000001, DI
-	JEQ    piece413
+	JEQ    piece415
 	VMOVSS X3, (R9)
 
-piece413:
-done404:
+piece415:
+done406:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ R8
-	JNE  row394
+	JNE  row396
 
-end393:
+end395:
 	VZEROUPPER
 	RET
 
@@ -5207,9 +5210,9 @@ end393:
 TEXT ·copyRows256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end414
+	JLE     end416
 	CMPQ    40(AX), $0x00
-	JLE     end414
+	JLE     end416
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
@@ -5224,49 +5227,49 @@ TEXT ·copyRows256(SB), NOSPLIT, $0-8
 	VMOVDQU (DI), Y0
 	MOVQ    32(AX), DI
 
-row415:
+row417:
 	XORQ R8, R8
 	CMPQ R8, SI
-	JGE  rest419
+	JGE  rest421
 
-block418:
+block420:
 	VMOVUPS (DX)(R8*1), Y1
 	VMOVUPS Y1, (CX)(R8*1)
 	ADDQ    $0x00000020, R8
 	CMPQ    R8, SI
-	JLT     block418
+	JLT     block420
 
-rest419:
+rest421:
 	TESTQ        BX, BX
-	JEQ          done417
+	JEQ          done419
 	VMASKMOVPS   (DX)(R8*1), Y0, Y1
 	LEAQ         (CX)(R8*1), R8
 	TESTQ        $0x00000004, BX
-	JEQ          piece420
+	JEQ          piece422
 	VMOVUPS      X1, (R8)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R8
 
-piece420:
+piece422:
 	TESTQ   $0x00000002, BX
-	JEQ     piece421
+	JEQ     piece423
 	VMOVLPS X1, (R8)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R8
 
-piece421:
+piece423:
 	TESTQ  $0x00000001, BX
-	JEQ    piece422
+	JEQ    piece424
 	VMOVSS X1, (R8)
 
-piece422:
-done417:
+piece424:
+done419:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row415
+	JNE  row417
 
-end414:
+end416:
 	VZEROUPPER
 	RET
 
@@ -5275,14 +5278,14 @@ end414:
 TEXT ·transpose256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end423
+	JLE  end425
 	CMPQ 40(AX), $0x00
-	JLE  end423
+	JLE  end425
 	MOVQ 8(AX), CX
 	MOVQ (AX), DX
 	MOVQ 32(AX), BX
 
-block424:
+block426:
 	MOVQ    BX, SI
 	MOVQ    $0x00000008, DI
 	CMPQ    SI, DI
@@ -5296,7 +5299,7 @@ block424:
 	MOVQ    DX, R8
 	MOVQ    40(AX), R9
 
-block425:
+block427:
 	MOVQ       R9, R10
 	MOVQ       $0x00000008, R11
 	CMPQ       R10, R11
@@ -5370,237 +5373,237 @@ block425:
 	VPERM2F128 $0x20, Y0, Y1, Y8
 	VPERM2F128 $0x31, Y0, Y1, Y0
 	CMPQ       SI, $0x08
-	JNE        part427
+	JNE        part429
 	MOVQ       R8, R11
 	VMOVUPS    Y5, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y7, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y4, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y8, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y3, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y2, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y6, (R11)
 	DECQ       R10
-	JLE        stored426
+	JLE        stored428
 	ADDQ       56(AX), R11
 	VMOVUPS    Y0, (R11)
-	JMP        stored426
+	JMP        stored428
 
-part427:
+part429:
 	MOVQ         R8, R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece428
+	JEQ          piece430
 	VMOVUPS      X5, (R12)
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, R12
 
-piece428:
+piece430:
 	TESTQ   $0x00000002, SI
-	JEQ     piece429
+	JEQ     piece431
 	VMOVLPS X5, (R12)
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, R12
 
-piece429:
+piece431:
 	TESTQ  $0x00000001, SI
-	JEQ    piece430
+	JEQ    piece432
 	VMOVSS X5, (R12)
 
-piece430:
+piece432:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece431
+	JEQ          piece433
 	VMOVUPS      X7, (R12)
 	VEXTRACTF128 $0x01, Y7, X7
 	ADDQ         $0x10, R12
 
-piece431:
+piece433:
 	TESTQ   $0x00000002, SI
-	JEQ     piece432
+	JEQ     piece434
 	VMOVLPS X7, (R12)
 	VPSRLDQ $0x08, X7, X7
 	ADDQ    $0x08, R12
 
-piece432:
+piece434:
 	TESTQ  $0x00000001, SI
-	JEQ    piece433
+	JEQ    piece435
 	VMOVSS X7, (R12)
 
-piece433:
+piece435:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece434
+	JEQ          piece436
 	VMOVUPS      X4, (R12)
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, R12
 
-piece434:
+piece436:
 	TESTQ   $0x00000002, SI
-	JEQ     piece435
+	JEQ     piece437
 	VMOVLPS X4, (R12)
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, R12
 
-piece435:
+piece437:
 	TESTQ  $0x00000001, SI
-	JEQ    piece436
+	JEQ    piece438
 	VMOVSS X4, (R12)
 
-piece436:
+piece438:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece437
+	JEQ          piece439
 	VMOVUPS      X8, (R12)
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, R12
 
-piece437:
+piece439:
 	TESTQ   $0x00000002, SI
-	JEQ     piece438
+	JEQ     piece440
 	VMOVLPS X8, (R12)
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, R12
 
-piece438:
+piece440:
 	TESTQ  $0x00000001, SI
-	JEQ    piece439
+	JEQ    piece441
 	VMOVSS X8, (R12)
 
-piece439:
+piece441:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece440
+	JEQ          piece442
 	VMOVUPS      X3, (R12)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, R12
 
-piece440:
+piece442:
 	TESTQ   $0x00000002, SI
-	JEQ     piece441
+	JEQ     piece443
 	VMOVLPS X3, (R12)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, R12
 
-piece441:
+piece443:
 	TESTQ  $0x00000001, SI
-	JEQ    piece442
+	JEQ    piece444
 	VMOVSS X3, (R12)
 
-piece442:
+piece444:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece443
+	JEQ          piece445
 	VMOVUPS      X2, (R12)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R12
 
-piece443:
+piece445:
 	TESTQ   $0x00000002, SI
-	JEQ     piece444
+	JEQ     piece446
 	VMOVLPS X2, (R12)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R12
 
-piece444:
+piece446:
 	TESTQ  $0x00000001, SI
-	JEQ    piece445
+	JEQ    piece447
 	VMOVSS X2, (R12)
 
-piece445:
+piece447:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R12
 	TESTQ        $0x00000004, SI
-	JEQ          piece446
+	JEQ          piece448
 	VMOVUPS      X6, (R12)
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, R12
 
-piece446:
+piece448:
 	TESTQ   $0x00000002, SI
-	JEQ     piece447
+	JEQ     piece449
 	VMOVLPS X6, (R12)
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, R12
 
-piece447:
+piece449:
 	TESTQ  $0x00000001, SI
-	JEQ    piece448
+	JEQ    piece450
 	VMOVSS X6, (R12)
 
-piece448:
+piece450:
 	DECQ         R10
-	JLE          stored426
+	JLE          stored428
 	ADDQ         56(AX), R11
 	MOVQ         R11, R10
 	TESTQ        $0x00000004, SI
-	JEQ          piece449
+	JEQ          piece451
 	VMOVUPS      X0, (R10)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, R10
 
-piece449:
+piece451:
 	TESTQ   $0x00000002, SI
-	JEQ     piece450
+	JEQ     piece452
 	VMOVLPS X0, (R10)
 	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, R10
 
-piece450:
+piece452:
 	TESTQ  $0x00000001, SI
-	JEQ    piece451
+	JEQ    piece453
 	VMOVSS X0, (R10)
 
-piece451:
-stored426:
+piece453:
+stored428:
 	ADDQ $0x20, DI
 	MOVQ 56(AX), R10
 	SHLQ $0x03, R10
 	ADDQ R10, R8
 	SUBQ $0x08, R9
-	JGT  block425
+	JGT  block427
 	MOVQ 64(AX), SI
 	SHLQ $0x03, SI
 	ADDQ SI, CX
 	ADDQ $0x20, DX
 	SUBQ $0x08, BX
-	JGT  block424
+	JGT  block426
 
-end423:
+end425:
 	VZEROUPPER
 	RET
 
@@ -5609,19 +5612,19 @@ end423:
 TEXT ·copyBlocks256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end452
+	JLE     end454
 	CMPQ    40(AX), $0x00
-	JLE     end452
+	JLE     end454
 	CMPQ    48(AX), $0x00
-	JLE     end452
+	JLE     end454
 	MOVQ    (AX), CX
 	MOVQ    8(AX), DX
 	MOVQ    40(AX), BX
 	MOVQ    56(AX), SI
 	MOVQ    64(AX), DI
 	CMPQ    BX, $0x08
-	JLT     narrow453
-	JEQ     full454
+	JLT     narrow455
+	JEQ     full456
 	MOVQ    BX, R8
 	ANDQ    $-8, R8
 	SHLQ    $0x02, R8
@@ -5633,80 +5636,80 @@ TEXT ·copyBlocks256(SB), NOSPLIT, $0-8
 	VMOVDQU (R9), Y0
 	MOVQ    48(AX), R9
 
-blocks455:
+blocks457:
 	MOVQ CX, R10
 	MOVQ DX, R11
 	MOVQ 32(AX), R12
 
-row456:
+row458:
 	XORQ R13, R13
 	CMPQ R13, R8
-	JGE  rest460
+	JGE  rest462
 
-block459:
+block461:
 	VMOVUPS (R11)(R13*1), Y1
 	VMOVUPS Y1, (R10)(R13*1)
 	ADDQ    $0x00000020, R13
 	CMPQ    R13, R8
-	JLT     block459
+	JLT     block461
 
-rest460:
+rest462:
 	TESTQ        BX, BX
-	JEQ          done458
+	JEQ          done460
 	VMASKMOVPS   (R11)(R13*1), Y0, Y1
 	LEAQ         (R10)(R13*1), R13
 	TESTQ        $0x00000004, BX
-	JEQ          piece461
+	JEQ          piece463
 	VMOVUPS      X1, (R13)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R13
 
-piece461:
+piece463:
 	TESTQ   $0x00000002, BX
-	JEQ     piece462
+	JEQ     piece464
 	VMOVLPS X1, (R13)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R13
 
-piece462:
+piece464:
 	TESTQ  $0x00000001, BX
-	JEQ    piece463
+	JEQ    piece465
 	VMOVSS X1, (R13)
 
-piece463:
-done458:
+piece465:
+done460:
 	ADDQ SI, R10
 	ADDQ DI, R11
 	DECQ R12
-	JNE  row456
+	JNE  row458
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R9
-	JNE  blocks455
-	JMP  end452
+	JNE  blocks457
+	JMP  end454
 
-full454:
+full456:
 	MOVQ 48(AX), BX
 
-blocks464:
+blocks466:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row465:
+row467:
 	VMOVUPS (R9), Y0
 	VMOVUPS Y0, (R8)
 	ADDQ    SI, R8
 	ADDQ    DI, R9
 	DECQ    R10
-	JNE     row465
+	JNE     row467
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
 	DECQ    BX
-	JNE     blocks464
-	JMP     end452
+	JNE     blocks466
+	JMP     end454
 
-narrow453:
+narrow455:
 	LEAQ    masks<>+32(SB), R8
 	MOVQ    BX, R9
 	SHLQ    $0x02, R9
@@ -5714,43 +5717,43 @@ narrow453:
 	VMOVDQU (R8), Y0
 	MOVQ    48(AX), R8
 
-blocks467:
+blocks469:
 	MOVQ CX, R9
 	MOVQ DX, R10
 	MOVQ 32(AX), R11
 
-row468:
+row470:
 	VMASKMOVPS   (R10), Y0, Y1
 	LEAQ         (R9), R12
 	TESTQ        $0x00000004, BX
-	JEQ          piece470
+	JEQ          piece472
 	VMOVUPS      X1, (R12)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R12
 
-piece470:
+piece472:
 	TESTQ   $0x00000002, BX
-	JEQ     piece471
+	JEQ     piece473
 	VMOVLPS X1, (R12)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R12
 
-piece471:
+piece473:
 	TESTQ  $0x00000001, BX
-	JEQ    piece472
+	JEQ    piece474
 	VMOVSS X1, (R12)
 
-piece472:
+piece474:
 	ADDQ SI, R9
 	ADDQ DI, R10
 	DECQ R11
-	JNE  row468
+	JNE  row470
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R8
-	JNE  blocks467
+	JNE  blocks469
 
-end452:
+end454:
 	VZEROUPPER
 	RET
 
@@ -5759,7 +5762,7 @@ end452:
 TEXT ·fold256(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end473
+	JLE          end475
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         88(AX), BX
@@ -5785,23 +5788,23 @@ TEXT ·fold256(SB), NOSPLIT, $0-8
 	VMOVDQU      (R8), Y3
 	XORQ         R8, R8
 	CMPQ         R8, DI
-	JGE          rest476
+	JGE          rest478
 
-block475:
+block477:
 	VXORPS Y3, Y3, Y3
 	MOVQ   32(AX), R10
 	LEAQ   (DX)(R8*1), R9
 	CMPQ   32(AX), $0x00
-	JLE    out477
+	JLE    out479
 	CMPQ   48(AX), $0x00
-	JLE    out477
+	JLE    out479
 
-row478:
+row480:
 	MOVQ    R9, R11
 	VMOVUPS Y2, Y4
 	MOVQ    48(AX), R12
 
-window479:
+window481:
 	VPCMPGTD   Y4, Y0, Y5
 	VPCMPGTD   Y1, Y4, Y6
 	VPAND      Y5, Y6, Y6
@@ -5810,35 +5813,35 @@ window479:
 	VPADDD     Y1, Y4, Y4
 	ADDQ       BX, R11
 	DECQ       R12
-	JNE        window479
+	JNE        window481
 	ADDQ       64(AX), R9
 	DECQ       R10
-	JNE        row478
+	JNE        row480
 
-out477:
+out479:
 	VMOVUPS Y3, (CX)(R8*1)
 	VPADDD  word_00000008<>+0(SB), Y2, Y2
 	ADDQ    $0x00000020, R8
 	CMPQ    R8, DI
-	JLT     block475
+	JLT     block477
 
-rest476:
+rest478:
 	TESTQ  SI, SI
-	JEQ    done474
+	JEQ    done476
 	VXORPS Y3, Y3, Y3
 	MOVQ   32(AX), DI
 	LEAQ   (DX)(R8*1), DX
 	CMPQ   32(AX), $0x00
-	JLE    out480
+	JLE    out482
 	CMPQ   48(AX), $0x00
-	JLE    out480
+	JLE    out482
 
-row481:
+row483:
 	MOVQ    DX, R9
 	VMOVUPS Y2, Y4
 	MOVQ    48(AX), R10
 
-window482:
+window484:
 	VPCMPGTD   Y4, Y0, Y5
 	VPCMPGTD   Y1, Y4, Y6
 	VPAND      Y5, Y6, Y6
@@ -5847,36 +5850,36 @@ window482:
 	VPADDD     Y1, Y4, Y4
 	ADDQ       BX, R9
 	DECQ       R10
-	JNE        window482
+	JNE        window484
 	ADDQ       64(AX), DX
 	DECQ       DI
-	JNE        row481
+	JNE        row483
 
-out480:
+out482:
 	LEAQ         (CX)(R8*1), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece483
+	JEQ          piece485
 	VMOVUPS      X3, (AX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, AX
 
-piece483:
+piece485:
 	TESTQ   $0x00000002, SI
-	JEQ     piece484
+	JEQ     piece486
 	VMOVLPS X3, (AX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, AX
 
-piece484:
+piece486:
 	TESTQ  $0x00000001, SI
-	JEQ    piece485
+	JEQ    piece487
 	VMOVSS X3, (AX)
 
-piece485:
+piece487:
 	VPADDD word_00000008<>+0(SB), Y2, Y2
 
-done474:
-end473:
+done476:
+end475:
 	VZEROUPPER
 	RET
 
@@ -5915,9 +5918,9 @@ GLOBL word_00000008<>(SB), RODATA|NOPTR, $32
 TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end486
+	JLE     end488
 	CMPQ    40(AX), $0x00
-	JLE     end486
+	JLE     end488
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -5952,14 +5955,14 @@ TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row487:
+row489:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest491
+	JGE  rest493
 
-block490:
+block492:
 	VMOVUPS   (CX)(R10*2), Y2
 	VMOVUPS   32(CX)(R10*2), Y3
 	VSHUFPS   $0x88, Y3, Y2, Y4
@@ -5984,11 +5987,11 @@ block490:
 	VMOVUPS   Y2, (BX)(R10*1)
 	ADDQ      $0x00000020, R10
 	CMPQ      R10, SI
-	JLT       block490
+	JLT       block492
 
-rest491:
+rest493:
 	TESTQ        DI, DI
-	JEQ          done489
+	JEQ          done491
 	VMASKMOVPS   (CX)(R10*2), Y0, Y2
 	VMASKMOVPS   32(CX)(R10*2), Y1, Y3
 	VSHUFPS      $0x88, Y3, Y2, Y4
@@ -6012,31 +6015,31 @@ rest491:
 	VPERMPD      $0xd8, Y2, Y2
 	LEAQ         (BX)(R10*1), DX
 	TESTQ        $0x00000004, DI
-	JEQ          piece492
+	JEQ          piece494
 	VMOVUPS      X2, (DX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, DX
 
-piece492:
+piece494:
 	TESTQ   $0x00000002, DI
-	JEQ     piece493
+	JEQ     piece495
 	VMOVLPS X2, (DX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, DX
 
-piece493:
+piece495:
 	TESTQ  $0x00000001, DI
-	JEQ    piece494
+	JEQ    piece496
 	VMOVSS X2, (DX)
 
-piece494:
-done489:
+piece496:
+done491:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row487
+	JNE  row489
 
-end486:
+end488:
 	VZEROUPPER
 	RET
 
@@ -6045,9 +6048,9 @@ end486:
 TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end495
+	JLE     end497
 	CMPQ    40(AX), $0x00
-	JLE     end495
+	JLE     end497
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -6087,14 +6090,14 @@ TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	ADDQ    R12, R12
 	MOVQ    32(AX), R13
 
-row496:
+row498:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R14, R14
 	CMPQ R14, DI
-	JGE  rest500
+	JGE  rest502
 
-block499:
+block501:
 	VMOVUPS   (CX)(R14*2), Y3
 	VMOVUPS   32(CX)(R14*2), Y4
 	VSHUFPS   $0x88, Y4, Y3, Y5
@@ -6135,11 +6138,11 @@ block499:
 	VMOVUPS   Y3, 32(R15)(R14*2)
 	ADDQ      $0x00000020, R14
 	CMPQ      R14, DI
-	JLT       block499
+	JLT       block501
 
-rest500:
+rest502:
 	TESTQ        R8, R8
-	JEQ          done498
+	JEQ          done500
 	VMASKMOVPS   (CX)(R14*2), Y1, Y3
 	VMASKMOVPS   32(CX)(R14*2), Y2, Y4
 	VSHUFPS      $0x88, Y4, Y3, Y5
@@ -6169,52 +6172,52 @@ rest500:
 	VUNPCKLPS    Y4, Y3, Y7
 	VUNPCKHPS    Y4, Y3, Y3
 	CMPQ         R9, $0x08
-	JLT          part501
+	JLT          part503
 	VMOVUPS      Y7, (BX)(R14*2)
 	LEAQ         32(BX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece503
+	JEQ          piece505
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece503:
+piece505:
 	TESTQ   $0x00000002, R10
-	JEQ     piece504
+	JEQ     piece506
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece504:
+piece506:
 	TESTQ  $0x00000001, R10
-	JEQ    piece505
+	JEQ    piece507
 	VMOVSS X3, (DX)
 
-piece505:
-	JMP stored502
+piece507:
+	JMP stored504
 
-part501:
+part503:
 	LEAQ         (BX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece506
+	JEQ          piece508
 	VMOVUPS      X7, (DX)
 	VEXTRACTF128 $0x01, Y7, X7
 	ADDQ         $0x10, DX
 
-piece506:
+piece508:
 	TESTQ   $0x00000002, R9
-	JEQ     piece507
+	JEQ     piece509
 	VMOVLPS X7, (DX)
 	VPSRLDQ $0x08, X7, X7
 	ADDQ    $0x08, DX
 
-piece507:
+piece509:
 	TESTQ  $0x00000001, R9
-	JEQ    piece508
+	JEQ    piece510
 	VMOVSS X7, (DX)
 
-piece508:
-stored502:
+piece510:
+stored504:
 	MOVQ         BX, DX
 	ADDQ         56(AX), DX
 	VANDPS       Y5, Y6, Y3
@@ -6222,60 +6225,60 @@ stored502:
 	VUNPCKLPS    Y3, Y4, Y5
 	VUNPCKHPS    Y3, Y4, Y3
 	CMPQ         R9, $0x08
-	JLT          part509
+	JLT          part511
 	VMOVUPS      Y5, (DX)(R14*2)
 	LEAQ         32(DX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece511
+	JEQ          piece513
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece511:
+piece513:
 	TESTQ   $0x00000002, R10
-	JEQ     piece512
+	JEQ     piece514
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece512:
+piece514:
 	TESTQ  $0x00000001, R10
-	JEQ    piece513
+	JEQ    piece515
 	VMOVSS X3, (DX)
 
-piece513:
-	JMP stored510
+piece515:
+	JMP stored512
 
-part509:
+part511:
 	LEAQ         (DX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece514
+	JEQ          piece516
 	VMOVUPS      X5, (DX)
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, DX
 
-piece514:
+piece516:
 	TESTQ   $0x00000002, R9
-	JEQ     piece515
+	JEQ     piece517
 	VMOVLPS X5, (DX)
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, DX
 
-piece515:
+piece517:
 	TESTQ  $0x00000001, R9
-	JEQ    piece516
+	JEQ    piece518
 	VMOVSS X5, (DX)
 
-piece516:
-stored510:
-done498:
+piece518:
+stored512:
+done500:
 	ADDQ R11, BX
 	ADDQ 72(AX), SI
 	ADDQ R12, CX
 	DECQ R13
-	JNE  row496
+	JNE  row498
 
-end495:
+end497:
 	VZEROUPPER
 	RET
 
@@ -6284,7 +6287,7 @@ end495:
 TEXT ·dropout256(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end517
+	JLE          end519
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -6292,9 +6295,9 @@ TEXT ·dropout256(SB), NOSPLIT, $256-8
 	VBROADCASTSS 28(DX), Y1
 	VPADDD       Y1, Y0, Y0
 
-loop518:
+loop520:
 	CMPQ         AX, $0x40
-	JLT          part519
+	JLT          part521
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6623,11 +6626,11 @@ loop518:
 	VPADDD       word_00000008<>+0(SB), Y0, Y0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop518
+	JMP          loop520
 
-part519:
+part521:
 	TESTQ        AX, AX
-	JEQ          end517
+	JEQ          end519
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6966,41 +6969,41 @@ part519:
 	VMOVDQU      (SI), Y0
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest522
+	JGE          rest524
 
-block521:
+block523:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS Y1, (CX)(SI*1)
 	ADDQ    $0x00000020, SI
 	CMPQ    SI, BX
-	JLT     block521
+	JLT     block523
 
-rest522:
+rest524:
 	TESTQ        AX, AX
-	JEQ          done520
+	JEQ          done522
 	VMASKMOVPS   (DX)(SI*1), Y0, Y0
 	LEAQ         (CX)(SI*1), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece523
+	JEQ          piece525
 	VMOVUPS      X0, (CX)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, CX
 
-piece523:
+piece525:
 	TESTQ   $0x00000002, AX
-	JEQ     piece524
+	JEQ     piece526
 	VMOVLPS X0, (CX)
 	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, CX
 
-piece524:
+piece526:
 	TESTQ  $0x00000001, AX
-	JEQ    piece525
+	JEQ    piece527
 	VMOVSS X0, (CX)
 
-piece525:
-done520:
-end517:
+piece527:
+done522:
+end519:
 	VZEROUPPER
 	RET
 
@@ -7066,11 +7069,11 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile527:
+tile529:
 	CMPQ    SI, $0x00000040
-	JLT     next528
+	JLT     next530
 	TESTQ   BX, BX
-	JEQ     zeros530
+	JEQ     zeros532
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
@@ -7080,9 +7083,9 @@ tile527:
 	VMOVUPS 160(R9), Y5
 	VMOVUPS 192(R9), Y6
 	VMOVUPS 224(R9), Y7
-	JMP     ready531
+	JMP     ready533
 
-zeros530:
+zeros532:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7092,14 +7095,14 @@ zeros530:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready531:
+ready533:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed533
+	JLE   summed535
 
-k532:
+k534:
 	VBROADCASTSS (R9), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -7112,11 +7115,11 @@ k532:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k532
+	JNE          k534
 
-summed533:
+summed535:
 	CMPQ    104(AX), $0x00
-	JEQ     plain534
+	JEQ     plain536
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
 	VANDPS  Y0, Y8, Y0
 	VMOVUPS Y0, Y0
@@ -7142,7 +7145,7 @@ summed533:
 	VANDPS  Y7, Y8, Y7
 	VMOVUPS Y7, Y7
 
-plain534:
+plain536:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -7155,47 +7158,47 @@ plain534:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same529
+	JEQ     same531
 	ADDQ    $0x00000100, BX
 
-same529:
+same531:
 	SUBQ $0x00000040, SI
-	JMP  tile527
+	JMP  tile529
 
-next528:
-tile535:
+next530:
+tile537:
 	CMPQ    SI, $0x00000010
-	JLT     next536
+	JLT     next538
 	TESTQ   BX, BX
-	JEQ     zeros538
+	JEQ     zeros540
 	MOVQ    BX, R9
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready539
+	JMP     ready541
 
-zeros538:
+zeros540:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready539:
+ready541:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed541
+	JLE   summed543
 
-k540:
+k542:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k540
+	JNE          k542
 
-summed541:
+summed543:
 	CMPQ    104(AX), $0x00
-	JEQ     plain542
+	JEQ     plain544
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y2
 	VANDPS  Y0, Y2, Y0
 	VMOVUPS Y0, Y0
@@ -7203,26 +7206,26 @@ summed541:
 	VANDPS  Y1, Y2, Y1
 	VMOVUPS Y1, Y1
 
-plain542:
+plain544:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same537
+	JEQ     same539
 	ADDQ    $0x00000040, BX
 
-same537:
+same539:
 	SUBQ $0x00000010, SI
-	JMP  tile535
+	JMP  tile537
 
-next536:
+next538:
 	TESTQ      SI, SI
-	JLE        end526
+	JLE        end528
 	CMPQ       SI, $0x08
-	JEQ        one543
-	JLT        part544
+	JEQ        one545
+	JLT        part546
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
@@ -7230,22 +7233,22 @@ next536:
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros545
+	JEQ        zeros547
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
-	JMP        ready546
+	JMP        ready548
 
-zeros545:
+zeros547:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready546:
+ready548:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed548
+	JLE   summed550
 
-k547:
+k549:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
@@ -7254,11 +7257,11 @@ k547:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         R9
-	JNE          k547
+	JNE          k549
 
-summed548:
+summed550:
 	CMPQ    104(AX), $0x00
-	JEQ     plain549
+	JEQ     plain551
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -7266,124 +7269,124 @@ summed548:
 	VANDPS  Y2, Y0, Y0
 	VMOVUPS Y0, Y2
 
-plain549:
+plain551:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece550
+	JEQ          piece552
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece550:
+piece552:
 	TESTQ   $0x00000002, SI
-	JEQ     piece551
+	JEQ     piece553
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece551:
+piece553:
 	TESTQ  $0x00000001, SI
-	JEQ    piece552
+	JEQ    piece554
 	VMOVSS X2, (AX)
 
-piece552:
-	JMP end526
+piece554:
+	JMP end528
 
-one543:
+one545:
 	TESTQ   BX, BX
-	JEQ     zeros553
+	JEQ     zeros555
 	VMOVUPS (BX), Y0
-	JMP     ready554
+	JMP     ready556
 
-zeros553:
+zeros555:
 	VXORPS Y0, Y0, Y0
 
-ready554:
+ready556:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed556
+	JLE   summed558
 
-k555:
+k557:
 	VBROADCASTSS (BX), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         SI
-	JNE          k555
+	JNE          k557
 
-summed556:
+summed558:
 	CMPQ    104(AX), $0x00
-	JEQ     plain557
+	JEQ     plain559
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y1
 	VANDPS  Y0, Y1, Y0
 	VMOVUPS Y0, Y0
 
-plain557:
+plain559:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
-	JMP     end526
+	JMP     end528
 
-part544:
+part546:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
 	TESTQ      BX, BX
-	JEQ        zeros558
+	JEQ        zeros560
 	VMASKMOVPS (BX), Y0, Y1
-	JMP        ready559
+	JMP        ready561
 
-zeros558:
+zeros560:
 	VXORPS Y1, Y1, Y1
 
-ready559:
+ready561:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed561
+	JLE   summed563
 
-k560:
+k562:
 	VMASKMOVPS   (DX), Y0, Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         R9
-	JNE          k560
+	JNE          k562
 
-summed561:
+summed563:
 	CMPQ    104(AX), $0x00
-	JEQ     plain562
+	JEQ     plain564
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
 
-plain562:
+plain564:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece563
+	JEQ          piece565
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece563:
+piece565:
 	TESTQ   $0x00000002, SI
-	JEQ     piece564
+	JEQ     piece566
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece564:
+piece566:
 	TESTQ  $0x00000001, SI
-	JEQ    piece565
+	JEQ    piece567
 	VMOVSS X1, (AX)
 
-piece565:
-end526:
+piece567:
+end528:
 	VZEROUPPER
 	RET
 
@@ -7399,11 +7402,11 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile567:
+tile569:
 	CMPQ    SI, $0x00000020
-	JLT     next568
+	JLT     next570
 	TESTQ   BX, BX
-	JEQ     zeros570
+	JEQ     zeros572
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -7414,9 +7417,9 @@ tile567:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready571
+	JMP     ready573
 
-zeros570:
+zeros572:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7426,14 +7429,14 @@ zeros570:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready571:
+ready573:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed573
+	JLE   summed575
 
-k572:
+k574:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -7451,11 +7454,11 @@ k572:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k572
+	JNE          k574
 
-summed573:
+summed575:
 	CMPQ    104(AX), $0x00
-	JEQ     plain574
+	JEQ     plain576
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
 	VANDPS  Y0, Y8, Y0
 	VMOVUPS Y0, Y0
@@ -7481,7 +7484,7 @@ summed573:
 	VANDPS  Y7, Y8, Y7
 	VMOVUPS Y7, Y7
 
-plain574:
+plain576:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7495,41 +7498,41 @@ plain574:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same569
+	JEQ     same571
 	ADDQ    $0x00000080, BX
 
-same569:
+same571:
 	SUBQ $0x00000020, SI
-	JMP  tile567
+	JMP  tile569
 
-next568:
-tile575:
+next570:
+tile577:
 	CMPQ    SI, $0x00000010
-	JLT     next576
+	JLT     next578
 	TESTQ   BX, BX
-	JEQ     zeros578
+	JEQ     zeros580
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready579
+	JMP     ready581
 
-zeros578:
+zeros580:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready579:
+ready581:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed581
+	JLE   summed583
 
-k580:
+k582:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -7541,11 +7544,11 @@ k580:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k580
+	JNE          k582
 
-summed581:
+summed583:
 	CMPQ    104(AX), $0x00
-	JEQ     plain582
+	JEQ     plain584
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y4
 	VANDPS  Y0, Y4, Y0
 	VMOVUPS Y0, Y0
@@ -7559,7 +7562,7 @@ summed581:
 	VANDPS  Y3, Y4, Y3
 	VMOVUPS Y3, Y3
 
-plain582:
+plain584:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7569,19 +7572,19 @@ plain582:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same577
+	JEQ     same579
 	ADDQ    $0x00000040, BX
 
-same577:
+same579:
 	SUBQ $0x00000010, SI
-	JMP  tile575
+	JMP  tile577
 
-next576:
+next578:
 	TESTQ      SI, SI
-	JLE        end566
+	JLE        end568
 	CMPQ       SI, $0x08
-	JEQ        one583
-	JLT        part584
+	JEQ        one585
+	JLT        part586
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -7589,27 +7592,27 @@ next576:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros585
+	JEQ        zeros587
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y3
 	VMASKMOVPS 32(BX), Y0, Y4
-	JMP        ready586
+	JMP        ready588
 
-zeros585:
+zeros587:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready586:
+ready588:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed588
+	JLE   summed590
 
-k587:
+k589:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
@@ -7621,11 +7624,11 @@ k587:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k587
+	JNE          k589
 
-summed588:
+summed590:
 	CMPQ    104(AX), $0x00
-	JEQ     plain589
+	JEQ     plain591
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -7639,14 +7642,14 @@ summed588:
 	VANDPS  Y4, Y0, Y0
 	VMOVUPS Y0, Y4
 
-plain589:
+plain591:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece590
+	JEQ          piece592
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7655,9 +7658,9 @@ plain589:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece590:
+piece592:
 	TESTQ   $0x00000002, SI
-	JEQ     piece591
+	JEQ     piece593
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7666,36 +7669,36 @@ piece590:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece591:
+piece593:
 	TESTQ  $0x00000001, SI
-	JEQ    piece592
+	JEQ    piece594
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece592:
-	JMP end566
+piece594:
+	JMP end568
 
-one583:
+one585:
 	TESTQ   BX, BX
-	JEQ     zeros593
+	JEQ     zeros595
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
-	JMP     ready594
+	JMP     ready596
 
-zeros593:
+zeros595:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready594:
+ready596:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed596
+	JLE   summed598
 
-k595:
+k597:
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (BX), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -7704,11 +7707,11 @@ k595:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k595
+	JNE          k597
 
-summed596:
+summed598:
 	CMPQ    104(AX), $0x00
-	JEQ     plain597
+	JEQ     plain599
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y2
 	VANDPS  Y0, Y2, Y0
 	VMOVUPS Y0, Y0
@@ -7716,36 +7719,36 @@ summed596:
 	VANDPS  Y1, Y2, Y1
 	VMOVUPS Y1, Y1
 
-plain597:
+plain599:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end566
+	JMP     end568
 
-part584:
+part586:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros598
+	JEQ        zeros600
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
-	JMP        ready599
+	JMP        ready601
 
-zeros598:
+zeros600:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready599:
+ready601:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed601
+	JLE   summed603
 
-k600:
+k602:
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -7754,11 +7757,11 @@ k600:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k600
+	JNE          k602
 
-summed601:
+summed603:
 	CMPQ    104(AX), $0x00
-	JEQ     plain602
+	JEQ     plain604
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -7766,9 +7769,9 @@ summed601:
 	VANDPS  Y2, Y0, Y0
 	VMOVUPS Y0, Y2
 
-plain602:
+plain604:
 	TESTQ        $0x00000004, SI
-	JEQ          piece603
+	JEQ          piece605
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7777,9 +7780,9 @@ plain602:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece603:
+piece605:
 	TESTQ   $0x00000002, SI
-	JEQ     piece604
+	JEQ     piece606
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7788,15 +7791,15 @@ piece603:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece604:
+piece606:
 	TESTQ  $0x00000001, SI
-	JEQ    piece605
+	JEQ    piece607
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece605:
-end566:
+piece607:
+end568:
 	VZEROUPPER
 	RET
 
@@ -7812,11 +7815,11 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile607:
+tile609:
 	CMPQ    SI, $0x00000018
-	JLT     next608
+	JLT     next610
 	TESTQ   BX, BX
-	JEQ     zeros610
+	JEQ     zeros612
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -7829,9 +7832,9 @@ tile607:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready611
+	JMP     ready613
 
-zeros610:
+zeros612:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7842,14 +7845,14 @@ zeros610:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready611:
+ready613:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed613
+	JLE   summed615
 
-k612:
+k614:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -7868,11 +7871,11 @@ k612:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k612
+	JNE          k614
 
-summed613:
+summed615:
 	CMPQ    104(AX), $0x00
-	JEQ     plain614
+	JEQ     plain616
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y9
 	VANDPS  Y0, Y9, Y0
 	VMOVUPS Y0, Y0
@@ -7901,7 +7904,7 @@ summed613:
 	VANDPS  Y8, Y9, Y8
 	VMOVUPS Y8, Y8
 
-plain614:
+plain616:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7917,19 +7920,19 @@ plain614:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same609
+	JEQ     same611
 	ADDQ    $0x00000060, BX
 
-same609:
+same611:
 	SUBQ $0x00000018, SI
-	JMP  tile607
+	JMP  tile609
 
-next608:
-tile615:
+next610:
+tile617:
 	CMPQ    SI, $0x00000010
-	JLT     next616
+	JLT     next618
 	TESTQ   BX, BX
-	JEQ     zeros618
+	JEQ     zeros620
 	MOVQ    BX, R10
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
@@ -7939,9 +7942,9 @@ tile615:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready619
+	JMP     ready621
 
-zeros618:
+zeros620:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7949,14 +7952,14 @@ zeros618:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready619:
+ready621:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed621
+	JLE   summed623
 
-k620:
+k622:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -7971,11 +7974,11 @@ k620:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k620
+	JNE          k622
 
-summed621:
+summed623:
 	CMPQ    104(AX), $0x00
-	JEQ     plain622
+	JEQ     plain624
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y6
 	VANDPS  Y0, Y6, Y0
 	VMOVUPS Y0, Y0
@@ -7995,7 +7998,7 @@ summed621:
 	VANDPS  Y5, Y6, Y5
 	VMOVUPS Y5, Y5
 
-plain622:
+plain624:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -8008,19 +8011,19 @@ plain622:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same617
+	JEQ     same619
 	ADDQ    $0x00000040, BX
 
-same617:
+same619:
 	SUBQ $0x00000010, SI
-	JMP  tile615
+	JMP  tile617
 
-next616:
+next618:
 	TESTQ      SI, SI
-	JLE        end606
+	JLE        end608
 	CMPQ       SI, $0x08
-	JEQ        one623
-	JLT        part624
+	JEQ        one625
+	JLT        part626
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -8028,7 +8031,7 @@ next616:
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros625
+	JEQ        zeros627
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -8037,9 +8040,9 @@ next616:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y5
 	VMASKMOVPS 32(BX), Y0, Y6
-	JMP        ready626
+	JMP        ready628
 
-zeros625:
+zeros627:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8047,13 +8050,13 @@ zeros625:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready626:
+ready628:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed628
+	JLE   summed630
 
-k627:
+k629:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (BX), Y9
@@ -8068,11 +8071,11 @@ k627:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k627
+	JNE          k629
 
-summed628:
+summed630:
 	CMPQ    104(AX), $0x00
-	JEQ     plain629
+	JEQ     plain631
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8092,7 +8095,7 @@ summed628:
 	VANDPS  Y6, Y0, Y0
 	VMOVUPS Y0, Y6
 
-plain629:
+plain631:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8101,7 +8104,7 @@ plain629:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece630
+	JEQ          piece632
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8113,9 +8116,9 @@ plain629:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece630:
+piece632:
 	TESTQ   $0x00000002, SI
-	JEQ     piece631
+	JEQ     piece633
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8127,9 +8130,9 @@ piece630:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece631:
+piece633:
 	TESTQ  $0x00000001, SI
-	JEQ    piece632
+	JEQ    piece634
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8137,31 +8140,31 @@ piece631:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece632:
-	JMP end606
+piece634:
+	JMP end608
 
-one623:
+one625:
 	TESTQ   BX, BX
-	JEQ     zeros633
+	JEQ     zeros635
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y2
-	JMP     ready634
+	JMP     ready636
 
-zeros633:
+zeros635:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready634:
+ready636:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed636
+	JLE   summed638
 
-k635:
+k637:
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (BX), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -8172,11 +8175,11 @@ k635:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k635
+	JNE          k637
 
-summed636:
+summed638:
 	CMPQ    104(AX), $0x00
-	JEQ     plain637
+	JEQ     plain639
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y3
 	VANDPS  Y0, Y3, Y0
 	VMOVUPS Y0, Y0
@@ -8187,41 +8190,41 @@ summed636:
 	VANDPS  Y2, Y3, Y2
 	VMOVUPS Y2, Y2
 
-plain637:
+plain639:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end606
+	JMP     end608
 
-part624:
+part626:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
 	TESTQ      BX, BX
-	JEQ        zeros638
+	JEQ        zeros640
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y3
-	JMP        ready639
+	JMP        ready641
 
-zeros638:
+zeros640:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready639:
+ready641:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed641
+	JLE   summed643
 
-k640:
+k642:
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -8232,11 +8235,11 @@ k640:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R10
-	JNE          k640
+	JNE          k642
 
-summed641:
+summed643:
 	CMPQ    104(AX), $0x00
-	JEQ     plain642
+	JEQ     plain644
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8247,9 +8250,9 @@ summed641:
 	VANDPS  Y3, Y0, Y0
 	VMOVUPS Y0, Y3
 
-plain642:
+plain644:
 	TESTQ        $0x00000004, SI
-	JEQ          piece643
+	JEQ          piece645
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8261,9 +8264,9 @@ plain642:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece643:
+piece645:
 	TESTQ   $0x00000002, SI
-	JEQ     piece644
+	JEQ     piece646
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8275,17 +8278,17 @@ piece643:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece644:
+piece646:
 	TESTQ  $0x00000001, SI
-	JEQ    piece645
+	JEQ    piece647
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece645:
-end606:
+piece647:
+end608:
 	VZEROUPPER
 	RET
 
@@ -8302,11 +8305,11 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile647:
+tile649:
 	CMPQ    SI, $0x00000010
-	JLT     next648
+	JLT     next650
 	TESTQ   BX, BX
-	JEQ     zeros650
+	JEQ     zeros652
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -8319,9 +8322,9 @@ tile647:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready651
+	JMP     ready653
 
-zeros650:
+zeros652:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8331,14 +8334,14 @@ zeros650:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready651:
+ready653:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed653
+	JLE   summed655
 
-k652:
+k654:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -8356,11 +8359,11 @@ k652:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k652
+	JNE          k654
 
-summed653:
+summed655:
 	CMPQ    104(AX), $0x00
-	JEQ     plain654
+	JEQ     plain656
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
 	VANDPS  Y0, Y8, Y0
 	VMOVUPS Y0, Y0
@@ -8386,7 +8389,7 @@ summed653:
 	VANDPS  Y7, Y8, Y7
 	VMOVUPS Y7, Y7
 
-plain654:
+plain656:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8402,19 +8405,19 @@ plain654:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same649
+	JEQ     same651
 	ADDQ    $0x00000040, BX
 
-same649:
+same651:
 	SUBQ $0x00000010, SI
-	JMP  tile647
+	JMP  tile649
 
-next648:
+next650:
 	TESTQ      SI, SI
-	JLE        end646
+	JLE        end648
 	CMPQ       SI, $0x08
-	JEQ        one655
-	JLT        part656
+	JEQ        one657
+	JLT        part658
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -8422,7 +8425,7 @@ next648:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros657
+	JEQ        zeros659
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -8434,9 +8437,9 @@ next648:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y7
 	VMASKMOVPS 32(BX), Y0, Y8
-	JMP        ready658
+	JMP        ready660
 
-zeros657:
+zeros659:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8446,13 +8449,13 @@ zeros657:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready658:
+ready660:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed660
+	JLE   summed662
 
-k659:
+k661:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (BX), Y11
@@ -8470,11 +8473,11 @@ k659:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k659
+	JNE          k661
 
-summed660:
+summed662:
 	CMPQ    104(AX), $0x00
-	JEQ     plain661
+	JEQ     plain663
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8500,7 +8503,7 @@ summed660:
 	VANDPS  Y8, Y0, Y0
 	VMOVUPS Y0, Y8
 
-plain661:
+plain663:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8511,7 +8514,7 @@ plain661:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece662
+	JEQ          piece664
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8526,9 +8529,9 @@ plain661:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece662:
+piece664:
 	TESTQ   $0x00000002, SI
-	JEQ     piece663
+	JEQ     piece665
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8543,9 +8546,9 @@ piece662:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece663:
+piece665:
 	TESTQ  $0x00000001, SI
-	JEQ    piece664
+	JEQ    piece666
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8555,12 +8558,12 @@ piece663:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece664:
-	JMP end646
+piece666:
+	JMP end648
 
-one655:
+one657:
 	TESTQ   BX, BX
-	JEQ     zeros665
+	JEQ     zeros667
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -8568,21 +8571,21 @@ one655:
 	VMOVUPS (BX), Y2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y3
-	JMP     ready666
+	JMP     ready668
 
-zeros665:
+zeros667:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready666:
+ready668:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed668
+	JLE   summed670
 
-k667:
+k669:
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -8595,11 +8598,11 @@ k667:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k667
+	JNE          k669
 
-summed668:
+summed670:
 	CMPQ    104(AX), $0x00
-	JEQ     plain669
+	JEQ     plain671
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y4
 	VANDPS  Y0, Y4, Y0
 	VMOVUPS Y0, Y0
@@ -8613,7 +8616,7 @@ summed668:
 	VANDPS  Y3, Y4, Y3
 	VMOVUPS Y3, Y3
 
-plain669:
+plain671:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -8621,16 +8624,16 @@ plain669:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end646
+	JMP     end648
 
-part656:
+part658:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros670
+	JEQ        zeros672
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -8638,21 +8641,21 @@ part656:
 	VMASKMOVPS (BX), Y0, Y3
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y4
-	JMP        ready671
+	JMP        ready673
 
-zeros670:
+zeros672:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready671:
+ready673:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed673
+	JLE   summed675
 
-k672:
+k674:
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -8665,11 +8668,11 @@ k672:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k672
+	JNE          k674
 
-summed673:
+summed675:
 	CMPQ    104(AX), $0x00
-	JEQ     plain674
+	JEQ     plain676
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8683,9 +8686,9 @@ summed673:
 	VANDPS  Y4, Y0, Y0
 	VMOVUPS Y0, Y4
 
-plain674:
+plain676:
 	TESTQ        $0x00000004, SI
-	JEQ          piece675
+	JEQ          piece677
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8700,9 +8703,9 @@ plain674:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece675:
+piece677:
 	TESTQ   $0x00000002, SI
-	JEQ     piece676
+	JEQ     piece678
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8717,9 +8720,9 @@ piece675:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece676:
+piece678:
 	TESTQ  $0x00000001, SI
-	JEQ    piece677
+	JEQ    piece679
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -8728,8 +8731,8 @@ piece676:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece677:
-end646:
+piece679:
+end648:
 	VZEROUPPER
 	RET
 
@@ -8746,11 +8749,11 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile679:
+tile681:
 	CMPQ    SI, $0x00000010
-	JLT     next680
+	JLT     next682
 	TESTQ   BX, BX
-	JEQ     zeros682
+	JEQ     zeros684
 	MOVQ    BX, R11
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
@@ -8766,9 +8769,9 @@ tile679:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready683
+	JMP     ready685
 
-zeros682:
+zeros684:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8780,14 +8783,14 @@ zeros682:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready683:
+ready685:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed685
+	JLE   summed687
 
-k684:
+k686:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -8808,11 +8811,11 @@ k684:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k684
+	JNE          k686
 
-summed685:
+summed687:
 	CMPQ    104(AX), $0x00
-	JEQ     plain686
+	JEQ     plain688
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y10
 	VANDPS  Y0, Y10, Y0
 	VMOVUPS Y0, Y0
@@ -8844,7 +8847,7 @@ summed685:
 	VANDPS  Y9, Y10, Y9
 	VMOVUPS Y9, Y9
 
-plain686:
+plain688:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8863,19 +8866,19 @@ plain686:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same681
+	JEQ     same683
 	ADDQ    $0x00000040, BX
 
-same681:
+same683:
 	SUBQ $0x00000010, SI
-	JMP  tile679
+	JMP  tile681
 
-next680:
+next682:
 	TESTQ      SI, SI
-	JLE        end678
+	JLE        end680
 	CMPQ       SI, $0x08
-	JEQ        one687
-	JLT        part688
+	JEQ        one689
+	JLT        part690
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -8883,7 +8886,7 @@ next680:
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros689
+	JEQ        zeros691
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -8898,9 +8901,9 @@ next680:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y9
 	VMASKMOVPS 32(BX), Y0, Y10
-	JMP        ready690
+	JMP        ready692
 
-zeros689:
+zeros691:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8912,13 +8915,13 @@ zeros689:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready690:
+ready692:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed692
+	JLE   summed694
 
-k691:
+k693:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (BX), Y13
@@ -8939,11 +8942,11 @@ k691:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k691
+	JNE          k693
 
-summed692:
+summed694:
 	CMPQ    104(AX), $0x00
-	JEQ     plain693
+	JEQ     plain695
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8975,7 +8978,7 @@ summed692:
 	VANDPS  Y10, Y0, Y0
 	VMOVUPS Y0, Y10
 
-plain693:
+plain695:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8988,7 +8991,7 @@ plain693:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece694
+	JEQ          piece696
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9006,9 +9009,9 @@ plain693:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece694:
+piece696:
 	TESTQ   $0x00000002, SI
-	JEQ     piece695
+	JEQ     piece697
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9026,9 +9029,9 @@ piece694:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece695:
+piece697:
 	TESTQ  $0x00000001, SI
-	JEQ    piece696
+	JEQ    piece698
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9040,12 +9043,12 @@ piece695:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece696:
-	JMP end678
+piece698:
+	JMP end680
 
-one687:
+one689:
 	TESTQ   BX, BX
-	JEQ     zeros697
+	JEQ     zeros699
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -9055,22 +9058,22 @@ one687:
 	VMOVUPS (BX), Y3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y4
-	JMP     ready698
+	JMP     ready700
 
-zeros697:
+zeros699:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready698:
+ready700:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed700
+	JLE   summed702
 
-k699:
+k701:
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -9085,11 +9088,11 @@ k699:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k699
+	JNE          k701
 
-summed700:
+summed702:
 	CMPQ    104(AX), $0x00
-	JEQ     plain701
+	JEQ     plain703
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y5
 	VANDPS  Y0, Y5, Y0
 	VMOVUPS Y0, Y0
@@ -9106,7 +9109,7 @@ summed700:
 	VANDPS  Y4, Y5, Y4
 	VMOVUPS Y4, Y4
 
-plain701:
+plain703:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9116,16 +9119,16 @@ plain701:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end678
+	JMP     end680
 
-part688:
+part690:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
 	TESTQ      BX, BX
-	JEQ        zeros702
+	JEQ        zeros704
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -9135,22 +9138,22 @@ part688:
 	VMASKMOVPS (BX), Y0, Y4
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y5
-	JMP        ready703
+	JMP        ready705
 
-zeros702:
+zeros704:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready703:
+ready705:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed705
+	JLE   summed707
 
-k704:
+k706:
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -9165,11 +9168,11 @@ k704:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R11
-	JNE          k704
+	JNE          k706
 
-summed705:
+summed707:
 	CMPQ    104(AX), $0x00
-	JEQ     plain706
+	JEQ     plain708
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -9186,9 +9189,9 @@ summed705:
 	VANDPS  Y5, Y0, Y0
 	VMOVUPS Y0, Y5
 
-plain706:
+plain708:
 	TESTQ        $0x00000004, SI
-	JEQ          piece707
+	JEQ          piece709
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9206,9 +9209,9 @@ plain706:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece707:
+piece709:
 	TESTQ   $0x00000002, SI
-	JEQ     piece708
+	JEQ     piece710
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9226,9 +9229,9 @@ piece707:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece708:
+piece710:
 	TESTQ  $0x00000001, SI
-	JEQ    piece709
+	JEQ    piece711
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9239,8 +9242,8 @@ piece708:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece709:
-end678:
+piece711:
+end680:
 	VZEROUPPER
 	RET
 
@@ -9258,11 +9261,11 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile711:
+tile713:
 	CMPQ    SI, $0x00000010
-	JLT     next712
+	JLT     next714
 	TESTQ   BX, BX
-	JEQ     zeros714
+	JEQ     zeros716
 	MOVQ    BX, R12
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
@@ -9281,9 +9284,9 @@ tile711:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready715
+	JMP     ready717
 
-zeros714:
+zeros716:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9297,14 +9300,14 @@ zeros714:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready715:
+ready717:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed717
+	JLE   summed719
 
-k716:
+k718:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -9328,11 +9331,11 @@ k716:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k716
+	JNE          k718
 
-summed717:
+summed719:
 	CMPQ    104(AX), $0x00
-	JEQ     plain718
+	JEQ     plain720
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y12
 	VANDPS  Y0, Y12, Y0
 	VMOVUPS Y0, Y0
@@ -9370,7 +9373,7 @@ summed717:
 	VANDPS  Y11, Y12, Y11
 	VMOVUPS Y11, Y11
 
-plain718:
+plain720:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -9392,19 +9395,19 @@ plain718:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same713
+	JEQ     same715
 	ADDQ    $0x00000040, BX
 
-same713:
+same715:
 	SUBQ $0x00000010, SI
-	JMP  tile711
+	JMP  tile713
 
-next712:
+next714:
 	TESTQ      SI, SI
-	JLE        end710
+	JLE        end712
 	CMPQ       SI, $0x08
-	JEQ        one719
-	JLT        part720
+	JEQ        one721
+	JLT        part722
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
@@ -9412,7 +9415,7 @@ next712:
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros721
+	JEQ        zeros723
 	VMOVUPS    (BX), Y1
 	VMASKMOVPS 32(BX), Y0, Y2
 	ADDQ       80(AX), BX
@@ -9430,9 +9433,9 @@ next712:
 	ADDQ       80(AX), BX
 	VMOVUPS    (BX), Y11
 	VMASKMOVPS 32(BX), Y0, Y12
-	JMP        ready722
+	JMP        ready724
 
-zeros721:
+zeros723:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9446,13 +9449,13 @@ zeros721:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready722:
+ready724:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed724
+	JLE   summed726
 
-k723:
+k725:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (BX), Y15
@@ -9476,11 +9479,11 @@ k723:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k723
+	JNE          k725
 
-summed724:
+summed726:
 	CMPQ    104(AX), $0x00
-	JEQ     plain725
+	JEQ     plain727
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -9518,7 +9521,7 @@ summed724:
 	VANDPS  Y12, Y0, Y0
 	VMOVUPS Y0, Y12
 
-plain725:
+plain727:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -9533,7 +9536,7 @@ plain725:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece726
+	JEQ          piece728
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9554,9 +9557,9 @@ plain725:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece726:
+piece728:
 	TESTQ   $0x00000002, SI
-	JEQ     piece727
+	JEQ     piece729
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9577,9 +9580,9 @@ piece726:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece727:
+piece729:
 	TESTQ  $0x00000001, SI
-	JEQ    piece728
+	JEQ    piece730
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9593,12 +9596,12 @@ piece727:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece728:
-	JMP end710
+piece730:
+	JMP end712
 
-one719:
+one721:
 	TESTQ   BX, BX
-	JEQ     zeros729
+	JEQ     zeros731
 	VMOVUPS (BX), Y0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y1
@@ -9610,9 +9613,9 @@ one719:
 	VMOVUPS (BX), Y4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Y5
-	JMP     ready730
+	JMP     ready732
 
-zeros729:
+zeros731:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9620,13 +9623,13 @@ zeros729:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready730:
+ready732:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed732
+	JLE   summed734
 
-k731:
+k733:
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -9643,11 +9646,11 @@ k731:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k731
+	JNE          k733
 
-summed732:
+summed734:
 	CMPQ    104(AX), $0x00
-	JEQ     plain733
+	JEQ     plain735
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y6
 	VANDPS  Y0, Y6, Y0
 	VMOVUPS Y0, Y0
@@ -9667,7 +9670,7 @@ summed732:
 	VANDPS  Y5, Y6, Y5
 	VMOVUPS Y5, Y5
 
-plain733:
+plain735:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9679,16 +9682,16 @@ plain733:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end710
+	JMP     end712
 
-part720:
+part722:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
 	TESTQ      BX, BX
-	JEQ        zeros734
+	JEQ        zeros736
 	VMASKMOVPS (BX), Y0, Y1
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y2
@@ -9700,9 +9703,9 @@ part720:
 	VMASKMOVPS (BX), Y0, Y5
 	ADDQ       80(AX), BX
 	VMASKMOVPS (BX), Y0, Y6
-	JMP        ready735
+	JMP        ready737
 
-zeros734:
+zeros736:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9710,13 +9713,13 @@ zeros734:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready735:
+ready737:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed737
+	JLE   summed739
 
-k736:
+k738:
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -9733,11 +9736,11 @@ k736:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         R12
-	JNE          k736
+	JNE          k738
 
-summed737:
+summed739:
 	CMPQ    104(AX), $0x00
-	JEQ     plain738
+	JEQ     plain740
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -9757,9 +9760,9 @@ summed737:
 	VANDPS  Y6, Y0, Y0
 	VMOVUPS Y0, Y6
 
-plain738:
+plain740:
 	TESTQ        $0x00000004, SI
-	JEQ          piece739
+	JEQ          piece741
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9780,9 +9783,9 @@ plain738:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece739:
+piece741:
 	TESTQ   $0x00000002, SI
-	JEQ     piece740
+	JEQ     piece742
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9803,9 +9806,9 @@ piece739:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece740:
+piece742:
 	TESTQ  $0x00000001, SI
-	JEQ    piece741
+	JEQ    piece743
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9818,7 +9821,7 @@ piece740:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece741:
-end710:
+piece743:
+end712:
 	VZEROUPPER
 	RET

@@ -2618,26 +2618,26 @@ TEXT ·sumRows512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row198:
+row199:
 	VPXORD Z0, Z0, Z0
 	XORQ   R8, R8
 	CMPQ   R8, SI
-	JGE    rest202
+	JGE    rest203
 
-block201:
+block202:
 	VMOVUPS (DX)(R8*1), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block201
+	JLT     block202
 
-rest202:
+rest203:
 	TESTQ     BX, BX
-	JEQ       done200
+	JEQ       done201
 	VMOVUPS.Z (DX)(R8*1), K1, Z1
 	VADDPS    Z1, Z0, Z0
 
-done200:
+done201:
 	VEXTRACTF64X4 $0x01, Z0, Y1
 	VADDPS        Y1, Y0, Y1
 	VEXTRACTF128  $0x01, Y1, X0
@@ -2650,7 +2650,7 @@ done200:
 	ADDQ          $0x04, CX
 	ADDQ          64(AX), DX
 	DECQ          DI
-	JNE           row198
+	JNE           row199
 
 end197:
 	VZEROUPPER
@@ -2666,9 +2666,9 @@ TEXT ·sumCols512(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns203:
+columns204:
 	CMPQ         AX, $0x40
-	JLT          next204
+	JLT          next205
 	VBROADCASTSS word_00000000<>+0(SB), Z0
 	VBROADCASTSS word_00000000<>+0(SB), Z1
 	VBROADCASTSS word_00000000<>+0(SB), Z2
@@ -2676,9 +2676,9 @@ columns203:
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out206
+	JLE          out207
 
-row205:
+row206:
 	VMOVUPS (DI), Z4
 	VADDPS  Z4, Z0, Z0
 	VMOVUPS 64(DI), Z4
@@ -2689,9 +2689,9 @@ row205:
 	VADDPS  Z4, Z3, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row205
+	JNE     row206
 
-out206:
+out207:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
@@ -2699,35 +2699,35 @@ out206:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	SUBQ    $0x40, AX
-	JMP     columns203
+	JMP     columns204
 
-next204:
-columns207:
+next205:
+columns208:
 	CMPQ         AX, $0x10
-	JLT          next208
+	JLT          next209
 	VBROADCASTSS word_00000000<>+0(SB), Z0
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out210
+	JLE          out211
 
-row209:
+row210:
 	VMOVUPS (DI), Z1
 	VADDPS  Z1, Z0, Z0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row209
+	JNE     row210
 
-out210:
+out211:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x10, AX
-	JMP     columns207
+	JMP     columns208
 
-next208:
+next209:
 	TESTQ        AX, AX
-	JLE          end211
+	JLE          end212
 	MOVQ         $0x00000001, DI
 	SHLXQ        AX, DI, DI
 	DECQ         DI
@@ -2736,19 +2736,19 @@ next208:
 	MOVQ         DX, AX
 	MOVQ         BX, DX
 	TESTQ        DX, DX
-	JLE          out213
+	JLE          out214
 
-row212:
+row213:
 	VMOVUPS.Z (AX), K1, Z1
 	VADDPS    Z1, Z0, Z0
 	ADDQ      SI, AX
 	DECQ      DX
-	JNE       row212
+	JNE       row213
 
-out213:
+out214:
 	VMOVUPS Z0, K1, (CX)
 
-end211:
+end212:
 	VZEROUPPER
 	RET
 
@@ -2762,9 +2762,9 @@ TEXT ·maxCols512(SB), NOSPLIT, $0-8
 	MOVQ 64(AX), SI
 	MOVQ 40(AX), AX
 
-columns214:
+columns215:
 	CMPQ         AX, $0x40
-	JLT          next215
+	JLT          next216
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VBROADCASTSS word_ff800000<>+0(SB), Z1
 	VBROADCASTSS word_ff800000<>+0(SB), Z2
@@ -2772,9 +2772,9 @@ columns214:
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out217
+	JLE          out218
 
-row216:
+row217:
 	VMOVUPS (DI), Z4
 	VMAXPS  Z4, Z0, Z5
 	VMAXPS  Z0, Z4, Z6
@@ -2805,9 +2805,9 @@ row216:
 	VMOVUPS Z5, Z3
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row216
+	JNE     row217
 
-out217:
+out218:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, 64(CX)
 	VMOVUPS Z2, 128(CX)
@@ -2815,19 +2815,19 @@ out217:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	SUBQ    $0x40, AX
-	JMP     columns214
+	JMP     columns215
 
-next215:
-columns218:
+next216:
+columns219:
 	CMPQ         AX, $0x10
-	JLT          next219
+	JLT          next220
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	MOVQ         DX, DI
 	MOVQ         BX, R8
 	TESTQ        R8, R8
-	JLE          out221
+	JLE          out222
 
-row220:
+row221:
 	VMOVUPS (DI), Z1
 	VMAXPS  Z1, Z0, Z2
 	VMAXPS  Z0, Z1, Z3
@@ -2837,18 +2837,18 @@ row220:
 	VMOVUPS Z2, Z0
 	ADDQ    SI, DI
 	DECQ    R8
-	JNE     row220
+	JNE     row221
 
-out221:
+out222:
 	VMOVUPS Z0, (CX)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	SUBQ    $0x10, AX
-	JMP     columns218
+	JMP     columns219
 
-next219:
+next220:
 	TESTQ        AX, AX
-	JLE          end222
+	JLE          end223
 	MOVQ         $0x00000001, DI
 	SHLXQ        AX, DI, DI
 	DECQ         DI
@@ -2857,9 +2857,9 @@ next219:
 	MOVQ         DX, AX
 	MOVQ         BX, DX
 	TESTQ        DX, DX
-	JLE          out224
+	JLE          out225
 
-row223:
+row224:
 	VMOVUPS.Z (AX), K1, Z1
 	VMAXPS    Z1, Z0, Z2
 	VMAXPS    Z0, Z1, Z3
@@ -2869,12 +2869,12 @@ row223:
 	VMOVUPS   Z2, Z0
 	ADDQ      SI, AX
 	DECQ      DX
-	JNE       row223
+	JNE       row224
 
-out224:
+out225:
 	VMOVUPS Z0, K1, (CX)
 
-end222:
+end223:
 	VZEROUPPER
 	RET
 
@@ -2883,7 +2883,7 @@ end222:
 TEXT ·gemv512(SB), NOSPLIT, $0-8
 	MOVQ   args+0(FP), AX
 	CMPQ   32(AX), $0x00
-	JLE    end225
+	JLE    end226
 	MOVQ   (AX), CX
 	MOVQ   8(AX), DX
 	MOVQ   40(AX), BX
@@ -2899,15 +2899,17 @@ TEXT ·gemv512(SB), NOSPLIT, $0-8
 	MOVQ   24(AX), R8
 	VXORPS X0, X0, X0
 	TESTQ  R8, R8
-	JEQ    none226
+	JEQ    none227
 	VMOVSS (R8), X0
 
-none226:
+none227:
 	MOVQ 32(AX), R8
+	CMPQ 40(AX), $0x00000080
+	JGT  alone228
 
-row227:
+row229:
 	CMPQ   R8, $0x04
-	JLT    next228
+	JLT    next230
 	MOVQ   DX, R9
 	ADDQ   64(AX), R9
 	MOVQ   R9, R10
@@ -2920,9 +2922,9 @@ row227:
 	VPXORD Z4, Z4, Z4
 	XORQ   R12, R12
 	CMPQ   R12, SI
-	JGE    rest231
+	JGE    rest233
 
-block230:
+block232:
 	VMOVUPS     (DI)(R12*1), Z5
 	VMOVUPS     (DX)(R12*1), Z6
 	VFMADD231PS Z6, Z5, Z1
@@ -2934,11 +2936,11 @@ block230:
 	VFMADD231PS Z6, Z5, Z4
 	ADDQ        $0x00000040, R12
 	CMPQ        R12, SI
-	JLT         block230
+	JLT         block232
 
-rest231:
+rest233:
 	TESTQ       BX, BX
-	JEQ         done229
+	JEQ         done231
 	VMOVUPS.Z   (DI)(R12*1), K1, Z5
 	VMOVUPS.Z   (DX)(R12*1), K1, Z6
 	VFMADD231PS Z6, Z5, Z1
@@ -2949,7 +2951,7 @@ rest231:
 	VMOVUPS.Z   (R11)(R12*1), K1, Z6
 	VFMADD231PS Z6, Z5, Z4
 
-done229:
+done231:
 	VEXTRACTF64X4 $0x01, Z1, Y5
 	VADDPS        Y5, Y1, Y5
 	VEXTRACTF128  $0x01, Y5, X1
@@ -2999,34 +3001,35 @@ done229:
 	ADDQ          64(AX), DX
 	ADDQ          64(AX), DX
 	SUBQ          $0x04, R8
-	JMP           row227
+	JMP           row229
 
-next228:
+next230:
 	TESTQ R8, R8
-	JEQ   end225
+	JEQ   end226
 
-row232:
+alone228:
+row234:
 	VPXORD Z1, Z1, Z1
 	XORQ   R9, R9
 	CMPQ   R9, SI
-	JGE    rest236
+	JGE    rest238
 
-block235:
+block237:
 	VMOVUPS     (DI)(R9*1), Z2
 	VMOVUPS     (DX)(R9*1), Z3
 	VFMADD231PS Z3, Z2, Z1
 	ADDQ        $0x00000040, R9
 	CMPQ        R9, SI
-	JLT         block235
+	JLT         block237
 
-rest236:
+rest238:
 	TESTQ       BX, BX
-	JEQ         done234
+	JEQ         done236
 	VMOVUPS.Z   (DI)(R9*1), K1, Z2
 	VMOVUPS.Z   (DX)(R9*1), K1, Z3
 	VFMADD231PS Z3, Z2, Z1
 
-done234:
+done236:
 	VEXTRACTF64X4 $0x01, Z1, Y2
 	VADDPS        Y2, Y1, Y2
 	VEXTRACTF128  $0x01, Y2, X1
@@ -3040,9 +3043,9 @@ done234:
 	ADDQ          $0x04, CX
 	ADDQ          64(AX), DX
 	DECQ          R8
-	JNE           row232
+	JNE           row234
 
-end225:
+end226:
 	VZEROUPPER
 	RET
 
@@ -3051,9 +3054,9 @@ end225:
 TEXT ·softmax512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end237
+	JLE   end239
 	CMPQ  40(AX), $0x00
-	JLE   end237
+	JLE   end239
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3067,28 +3070,28 @@ TEXT ·softmax512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row238:
+row240:
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VMOVUPS      Z0, Z1
 	XORQ         R8, R8
 	CMPQ         R8, SI
-	JGE          rest242
+	JGE          rest244
 
-block241:
+block243:
 	VMOVUPS (DX)(R8*1), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block241
+	JLT     block243
 
-rest242:
+rest244:
 	TESTQ     BX, BX
-	JEQ       done240
+	JEQ       done242
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VBLENDMPS Z2, Z0, K1, Z3
 	VMAXPS    Z3, Z1, Z1
 
-done240:
+done242:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3101,9 +3104,9 @@ done240:
 	VPXORD        Z1, Z1, Z1
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest245
+	JGE           rest247
 
-block244:
+block246:
 	VMOVUPS           (DX)(R8*1), Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z4
@@ -3129,11 +3132,11 @@ block244:
 	VMOVUPS           Z5, (CX)(R8*1)
 	ADDQ              $0x00000040, R8
 	CMPQ              R8, SI
-	JLT               block244
+	JLT               block246
 
-rest245:
+rest247:
 	TESTQ             BX, BX
-	JEQ               done243
+	JEQ               done245
 	VMOVUPS.Z         (DX)(R8*1), K1, Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z0
@@ -3159,7 +3162,7 @@ rest245:
 	VADDPS            Z0, Z1, Z1
 	VMOVUPS           Z4, K1, (CX)(R8*1)
 
-done243:
+done245:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VADDPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3171,30 +3174,30 @@ done243:
 	VBROADCASTSS  X0, Z0
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest248
+	JGE           rest250
 
-block247:
+block249:
 	VMOVUPS (CX)(R8*1), Z1
 	VDIVPS  Z0, Z1, Z1
 	VMOVUPS Z1, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block247
+	JLT     block249
 
-rest248:
+rest250:
 	TESTQ     BX, BX
-	JEQ       done246
+	JEQ       done248
 	VMOVUPS.Z (CX)(R8*1), K1, Z1
 	VDIVPS    Z0, Z1, Z1
 	VMOVUPS   Z1, K1, (CX)(R8*1)
 
-done246:
+done248:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row238
+	JNE  row240
 
-end237:
+end239:
 	VZEROUPPER
 	RET
 
@@ -3203,9 +3206,9 @@ end237:
 TEXT ·logSoftmax512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end249
+	JLE   end251
 	CMPQ  40(AX), $0x00
-	JLE   end249
+	JLE   end251
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3219,28 +3222,28 @@ TEXT ·logSoftmax512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row250:
+row252:
 	VBROADCASTSS word_ff800000<>+0(SB), Z0
 	VMOVUPS      Z0, Z1
 	XORQ         R8, R8
 	CMPQ         R8, SI
-	JGE          rest254
+	JGE          rest256
 
-block253:
+block255:
 	VMOVUPS (DX)(R8*1), Z2
 	VMAXPS  Z2, Z1, Z1
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block253
+	JLT     block255
 
-rest254:
+rest256:
 	TESTQ     BX, BX
-	JEQ       done252
+	JEQ       done254
 	VMOVUPS.Z (DX)(R8*1), K1, Z2
 	VBLENDMPS Z2, Z0, K1, Z3
 	VMAXPS    Z3, Z1, Z1
 
-done252:
+done254:
 	VEXTRACTF64X4 $0x01, Z1, Y0
 	VMAXPS        Y0, Y1, Y0
 	VEXTRACTF128  $0x01, Y0, X1
@@ -3253,9 +3256,9 @@ done252:
 	VPXORD        Z1, Z1, Z1
 	XORQ          R8, R8
 	CMPQ          R8, SI
-	JGE           rest257
+	JGE           rest259
 
-block256:
+block258:
 	VMOVUPS           (DX)(R8*1), Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z8
@@ -3280,11 +3283,11 @@ block256:
 	VADDPS            Z9, Z1, Z1
 	ADDQ              $0x00000040, R8
 	CMPQ              R8, SI
-	JLT               block256
+	JLT               block258
 
-rest257:
+rest259:
 	TESTQ             BX, BX
-	JEQ               done255
+	JEQ               done257
 	VMOVUPS.Z         (DX)(R8*1), K1, Z2
 	VSUBPS            Z0, Z2, Z2
 	VBROADCASTSS      word_c2d00000<>+0(SB), Z8
@@ -3309,7 +3312,7 @@ rest257:
 	VMOVUPS.Z         Z9, K1, Z2
 	VADDPS            Z2, Z1, Z1
 
-done255:
+done257:
 	VEXTRACTF64X4     $0x01, Z1, Y2
 	VADDPS            Y2, Y1, Y2
 	VEXTRACTF128      $0x01, Y2, X1
@@ -3357,32 +3360,32 @@ done255:
 	VBLENDMPS         Z1, Z6, K2, Z7
 	XORQ              R8, R8
 	CMPQ              R8, SI
-	JGE               rest260
+	JGE               rest262
 
-block259:
+block261:
 	VMOVUPS (DX)(R8*1), Z1
 	VSUBPS  Z0, Z1, Z1
 	VSUBPS  Z7, Z1, Z1
 	VMOVUPS Z1, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block259
+	JLT     block261
 
-rest260:
+rest262:
 	TESTQ     BX, BX
-	JEQ       done258
+	JEQ       done260
 	VMOVUPS.Z (DX)(R8*1), K1, Z1
 	VSUBPS    Z0, Z1, Z1
 	VSUBPS    Z7, Z1, Z1
 	VMOVUPS   Z1, K1, (CX)(R8*1)
 
-done258:
+done260:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row250
+	JNE  row252
 
-end249:
+end251:
 	VZEROUPPER
 	RET
 
@@ -3391,9 +3394,9 @@ end249:
 TEXT ·copyRows512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end261
+	JLE   end263
 	CMPQ  40(AX), $0x00
-	JLE   end261
+	JLE   end263
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
@@ -3407,31 +3410,31 @@ TEXT ·copyRows512(SB), NOSPLIT, $0-8
 	KMOVW DI, K1
 	MOVQ  32(AX), DI
 
-row262:
+row264:
 	XORQ R8, R8
 	CMPQ R8, SI
-	JGE  rest266
+	JGE  rest268
 
-block265:
+block267:
 	VMOVUPS (DX)(R8*1), Z0
 	VMOVUPS Z0, (CX)(R8*1)
 	ADDQ    $0x00000040, R8
 	CMPQ    R8, SI
-	JLT     block265
+	JLT     block267
 
-rest266:
+rest268:
 	TESTQ     BX, BX
-	JEQ       done264
+	JEQ       done266
 	VMOVUPS.Z (DX)(R8*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(R8*1)
 
-done264:
+done266:
 	ADDQ 56(AX), CX
 	ADDQ 64(AX), DX
 	DECQ DI
-	JNE  row262
+	JNE  row264
 
-end261:
+end263:
 	VZEROUPPER
 	RET
 
@@ -3440,14 +3443,14 @@ end261:
 TEXT ·transpose512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end267
+	JLE  end269
 	CMPQ 40(AX), $0x00
-	JLE  end267
+	JLE  end269
 	MOVQ 8(AX), CX
 	MOVQ (AX), DX
 	MOVQ 32(AX), BX
 
-block268:
+block270:
 	MOVQ    BX, SI
 	MOVQ    $0x00000008, DI
 	CMPQ    SI, DI
@@ -3460,7 +3463,7 @@ block268:
 	MOVQ    DX, R8
 	MOVQ    40(AX), R9
 
-block269:
+block271:
 	MOVQ       R9, R10
 	MOVQ       $0x00000008, R11
 	CMPQ       R10, R11
@@ -3535,49 +3538,49 @@ block269:
 	MOVQ       R8, R11
 	VMOVUPS    Y6, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y7, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y3, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y8, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y2, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y1, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y5, K1, (R11)
 	DECQ       R10
-	JLE        stored270
+	JLE        stored272
 	ADDQ       56(AX), R11
 	VMOVUPS    Y0, K1, (R11)
 
-stored270:
+stored272:
 	ADDQ $0x20, DI
 	MOVQ 56(AX), R10
 	SHLQ $0x03, R10
 	ADDQ R10, R8
 	SUBQ $0x08, R9
-	JGT  block269
+	JGT  block271
 	MOVQ 64(AX), SI
 	SHLQ $0x03, SI
 	ADDQ SI, CX
 	ADDQ $0x20, DX
 	SUBQ $0x08, BX
-	JGT  block268
+	JGT  block270
 
-end267:
+end269:
 	VZEROUPPER
 	RET
 
@@ -3586,19 +3589,19 @@ end267:
 TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	MOVQ  args+0(FP), AX
 	CMPQ  32(AX), $0x00
-	JLE   end271
+	JLE   end273
 	CMPQ  40(AX), $0x00
-	JLE   end271
+	JLE   end273
 	CMPQ  48(AX), $0x00
-	JLE   end271
+	JLE   end273
 	MOVQ  (AX), CX
 	MOVQ  8(AX), DX
 	MOVQ  40(AX), BX
 	MOVQ  56(AX), SI
 	MOVQ  64(AX), DI
 	CMPQ  BX, $0x10
-	JLT   narrow272
-	JEQ   full273
+	JLT   narrow274
+	JEQ   full275
 	MOVQ  BX, R8
 	ANDQ  $-16, R8
 	SHLQ  $0x02, R8
@@ -3609,109 +3612,109 @@ TEXT ·copyBlocks512(SB), NOSPLIT, $0-8
 	KMOVW R9, K1
 	MOVQ  48(AX), R9
 
-blocks274:
+blocks276:
 	MOVQ CX, R10
 	MOVQ DX, R11
 	MOVQ 32(AX), R12
 
-row275:
+row277:
 	XORQ R13, R13
 	CMPQ R13, R8
-	JGE  rest279
+	JGE  rest281
 
-block278:
+block280:
 	VMOVUPS (R11)(R13*1), Z0
 	VMOVUPS Z0, (R10)(R13*1)
 	ADDQ    $0x00000040, R13
 	CMPQ    R13, R8
-	JLT     block278
+	JLT     block280
 
-rest279:
+rest281:
 	TESTQ     BX, BX
-	JEQ       done277
+	JEQ       done279
 	VMOVUPS.Z (R11)(R13*1), K1, Z0
 	VMOVUPS   Z0, K1, (R10)(R13*1)
 
-done277:
+done279:
 	ADDQ SI, R10
 	ADDQ DI, R11
 	DECQ R12
-	JNE  row275
+	JNE  row277
 	ADDQ 96(AX), CX
 	ADDQ 88(AX), DX
 	DECQ R9
-	JNE  blocks274
-	JMP  end271
+	JNE  blocks276
+	JMP  end273
 
-full273:
+full275:
 	MOVQ 48(AX), BX
 
-blocks280:
+blocks282:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row281:
+row283:
 	VMOVUPS (R9), Z0
 	VMOVUPS Z0, (R8)
 	ADDQ    SI, R8
 	ADDQ    DI, R9
 	DECQ    R10
-	JNE     row281
+	JNE     row283
 	ADDQ    96(AX), CX
 	ADDQ    88(AX), DX
 	DECQ    BX
-	JNE     blocks280
-	JMP     end271
+	JNE     blocks282
+	JMP     end273
 
-narrow272:
+narrow274:
 	MOVQ  $0x00000001, R8
 	SHLXQ BX, R8, R8
 	DECQ  R8
 	KMOVW R8, K1
 	CMPQ  BX, $0x08
-	JLE   half283
+	JLE   half285
 	MOVQ  48(AX), BX
 
-blocks284:
+blocks286:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row285:
+row287:
 	VMOVUPS.Z (R9), K1, Z0
 	VMOVUPS   Z0, K1, (R8)
 	ADDQ      SI, R8
 	ADDQ      DI, R9
 	DECQ      R10
-	JNE       row285
+	JNE       row287
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks284
-	JMP       end271
+	JNE       blocks286
+	JMP       end273
 
-half283:
+half285:
 	MOVQ 48(AX), BX
 
-blocks287:
+blocks289:
 	MOVQ CX, R8
 	MOVQ DX, R9
 	MOVQ 32(AX), R10
 
-row288:
+row290:
 	VMOVUPS.Z (R9), K1, Y0
 	VMOVUPS   Y0, K1, (R8)
 	ADDQ      SI, R8
 	ADDQ      DI, R9
 	DECQ      R10
-	JNE       row288
+	JNE       row290
 	ADDQ      96(AX), CX
 	ADDQ      88(AX), DX
 	DECQ      BX
-	JNE       blocks287
+	JNE       blocks289
 
-end271:
+end273:
 	VZEROUPPER
 	RET
 
@@ -3720,7 +3723,7 @@ end271:
 TEXT ·fold512(SB), NOSPLIT, $0-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end290
+	JLE          end292
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         88(AX), BX
@@ -3744,75 +3747,75 @@ TEXT ·fold512(SB), NOSPLIT, $0-8
 	KMOVW        R8, K1
 	XORQ         R8, R8
 	CMPQ         R8, DI
-	JGE          rest293
+	JGE          rest295
 
-block292:
+block294:
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), R10
 	LEAQ   (DX)(R8*1), R9
 	CMPQ   32(AX), $0x00
-	JLE    out294
+	JLE    out296
 	CMPQ   48(AX), $0x00
-	JLE    out294
+	JLE    out296
 
-row295:
+row297:
 	MOVQ    R9, R11
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R12
 
-window296:
+window298:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (R11), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, R11
 	DECQ      R12
-	JNE       window296
+	JNE       window298
 	ADDQ      64(AX), R9
 	DECQ      R10
-	JNE       row295
+	JNE       row297
 
-out294:
+out296:
 	VMOVUPS     Z3, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 	ADDQ        $0x00000040, R8
 	CMPQ        R8, DI
-	JLT         block292
+	JLT         block294
 
-rest293:
+rest295:
 	TESTQ  SI, SI
-	JEQ    done291
+	JEQ    done293
 	VPXORD Z3, Z3, Z3
 	MOVQ   32(AX), SI
 	LEAQ   (DX)(R8*1), DX
 	CMPQ   32(AX), $0x00
-	JLE    out297
+	JLE    out299
 	CMPQ   48(AX), $0x00
-	JLE    out297
+	JLE    out299
 
-row298:
+row300:
 	MOVQ    DX, DI
 	VMOVUPS Z2, Z4
 	MOVQ    48(AX), R9
 
-window299:
+window301:
 	VPCMPUD   $0x01, Z0, Z4, K2
 	VMOVUPS.Z (DI), K2, Z5
 	VADDPS    Z5, Z3, Z3
 	VPADDD    Z1, Z4, Z4
 	ADDQ      BX, DI
 	DECQ      R9
-	JNE       window299
+	JNE       window301
 	ADDQ      64(AX), DX
 	DECQ      SI
-	JNE       row298
+	JNE       row300
 
-out297:
+out299:
 	VMOVUPS     Z3, K1, (CX)(R8*1)
 	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
 
-done291:
-end290:
+done293:
+end292:
 	VZEROUPPER
 	RET
 
@@ -3845,9 +3848,9 @@ GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
 TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end300
+	JLE     end302
 	CMPQ    40(AX), $0x00
-	JLE     end300
+	JLE     end302
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -3881,14 +3884,14 @@ TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row301:
+row303:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest305
+	JGE  rest307
 
-block304:
+block306:
 	VMOVUPS   (CX)(R10*2), Z0
 	VMOVUPS   64(CX)(R10*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3911,11 +3914,11 @@ block304:
 	VMOVUPS   Z0, (BX)(R10*1)
 	ADDQ      $0x00000040, R10
 	CMPQ      R10, SI
-	JLT       block304
+	JLT       block306
 
-rest305:
+rest307:
 	TESTQ     DI, DI
-	JEQ       done303
+	JEQ       done305
 	VMOVUPS.Z (CX)(R10*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R10*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3937,13 +3940,13 @@ rest305:
 	VPERMPD   Z8, Z0, Z0
 	VMOVUPS   Z0, K1, (BX)(R10*1)
 
-done303:
+done305:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row301
+	JNE  row303
 
-end300:
+end302:
 	VZEROUPPER
 	RET
 
@@ -3970,9 +3973,9 @@ GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
 TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end306
+	JLE     end308
 	CMPQ    40(AX), $0x00
-	JLE     end306
+	JLE     end308
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -4009,14 +4012,14 @@ TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	ADDQ    R10, R10
 	MOVQ    32(AX), R11
 
-row307:
+row309:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R12, R12
 	CMPQ R12, DI
-	JGE  rest311
+	JGE  rest313
 
-block310:
+block312:
 	VMOVUPS   (CX)(R12*2), Z0
 	VMOVUPS   64(CX)(R12*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -4055,11 +4058,11 @@ block310:
 	VMOVUPS   Z0, 64(R13)(R12*2)
 	ADDQ      $0x00000040, R12
 	CMPQ      R12, DI
-	JLT       block310
+	JLT       block312
 
-rest311:
+rest313:
 	TESTQ     R8, R8
-	JEQ       done309
+	JEQ       done311
 	VMOVUPS.Z (CX)(R12*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -4097,14 +4100,14 @@ rest311:
 	VMOVUPS   Z2, K2, (DX)(R12*2)
 	VMOVUPS   Z0, K3, 64(DX)(R12*2)
 
-done309:
+done311:
 	ADDQ R9, BX
 	ADDQ 72(AX), SI
 	ADDQ R10, CX
 	DECQ R11
-	JNE  row307
+	JNE  row309
 
-end306:
+end308:
 	VZEROUPPER
 	RET
 
@@ -4131,7 +4134,7 @@ GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end312
+	JLE          end314
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -4141,9 +4144,9 @@ TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         $0x0000aaaa, BX
 	KMOVW        BX, K1
 
-loop313:
+loop315:
 	CMPQ         AX, $0x40
-	JLT          part314
+	JLT          part316
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4305,11 +4308,11 @@ loop313:
 	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop313
+	JMP          loop315
 
-part314:
+part316:
 	TESTQ        AX, AX
-	JEQ          end312
+	JEQ          end314
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4480,23 +4483,23 @@ part314:
 	KMOVW        SI, K1
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest317
+	JGE          rest319
 
-block316:
+block318:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS Z0, (CX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, BX
-	JLT     block316
+	JLT     block318
 
-rest317:
+rest319:
 	TESTQ     AX, AX
-	JEQ       done315
+	JEQ       done317
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(SI*1)
 
-done315:
-end312:
+done317:
+end314:
 	VZEROUPPER
 	RET
 
@@ -4542,11 +4545,11 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile319:
+tile321:
 	CMPQ    SI, $0x00000080
-	JLT     next320
+	JLT     next322
 	TESTQ   BX, BX
-	JEQ     zeros322
+	JEQ     zeros324
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
@@ -4556,9 +4559,9 @@ tile319:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready323
+	JMP     ready325
 
-zeros322:
+zeros324:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4568,14 +4571,14 @@ zeros322:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready323:
+ready325:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed325
+	JLE   summed327
 
-k324:
+k326:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4588,11 +4591,11 @@ k324:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k324
+	JNE          k326
 
-summed325:
+summed327:
 	CMPQ        104(AX), $0x00
-	JEQ         plain326
+	JEQ         plain328
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -4618,7 +4621,7 @@ summed325:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain326:
+plain328:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4631,47 +4634,47 @@ plain326:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same321
+	JEQ     same323
 	ADDQ    $0x00000200, BX
 
-same321:
+same323:
 	SUBQ $0x00000080, SI
-	JMP  tile319
+	JMP  tile321
 
-next320:
-tile327:
+next322:
+tile329:
 	CMPQ    SI, $0x00000020
-	JLT     next328
+	JLT     next330
 	TESTQ   BX, BX
-	JEQ     zeros330
+	JEQ     zeros332
 	MOVQ    BX, R9
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready331
+	JMP     ready333
 
-zeros330:
+zeros332:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready331:
+ready333:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed333
+	JLE   summed335
 
-k332:
+k334:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k332
+	JNE          k334
 
-summed333:
+summed335:
 	CMPQ        104(AX), $0x00
-	JEQ         plain334
+	JEQ         plain336
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -4679,48 +4682,48 @@ summed333:
 	VMOVUPS.Z   Z1, K1, Z1
 	VMOVUPS     Z1, Z1
 
-plain334:
+plain336:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same329
+	JEQ     same331
 	ADDQ    $0x00000080, BX
 
-same329:
+same331:
 	SUBQ $0x00000020, SI
-	JMP  tile327
+	JMP  tile329
 
-next328:
+next330:
 	TESTQ     SI, SI
-	JLE       end318
+	JLE       end320
 	CMPQ      SI, $0x10
-	JEQ       one335
-	JLT       part336
+	JEQ       one337
+	JLT       part338
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros337
+	JEQ       zeros339
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready338
+	JMP       ready340
 
-zeros337:
+zeros339:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready338:
+ready340:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed340
+	JLE   summed342
 
-k339:
+k341:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (BX), Z4
@@ -4729,11 +4732,11 @@ k339:
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         SI
-	JNE          k339
+	JNE          k341
 
-summed340:
+summed342:
 	CMPQ        104(AX), $0x00
-	JEQ         plain341
+	JEQ         plain343
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -4741,86 +4744,86 @@ summed340:
 	VMOVUPS.Z   Z1, K2, Z1
 	VMOVUPS     Z1, Z1
 
-plain341:
+plain343:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end318
+	JMP     end320
 
-one335:
+one337:
 	TESTQ   BX, BX
-	JEQ     zeros342
+	JEQ     zeros344
 	VMOVUPS (BX), Z0
-	JMP     ready343
+	JMP     ready345
 
-zeros342:
+zeros344:
 	VPXORD Z0, Z0, Z0
 
-ready343:
+ready345:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed345
+	JLE   summed347
 
-k344:
+k346:
 	VBROADCASTSS (BX), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, BX
 	DECQ         SI
-	JNE          k344
+	JNE          k346
 
-summed345:
+summed347:
 	CMPQ        104(AX), $0x00
-	JEQ         plain346
+	JEQ         plain348
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
 
-plain346:
+plain348:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end318
+	JMP     end320
 
-part336:
+part338:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros347
+	JEQ       zeros349
 	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready348
+	JMP       ready350
 
-zeros347:
+zeros349:
 	VPXORD Z0, Z0, Z0
 
-ready348:
+ready350:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed350
+	JLE   summed352
 
-k349:
+k351:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
 	DECQ             SI
-	JNE              k349
+	JNE              k351
 
-summed350:
+summed352:
 	CMPQ        104(AX), $0x00
-	JEQ         plain351
+	JEQ         plain353
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
 
-plain351:
+plain353:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end318:
+end320:
 	VZEROUPPER
 	RET
 
@@ -4836,11 +4839,11 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile353:
+tile355:
 	CMPQ    SI, $0x00000080
-	JLT     next354
+	JLT     next356
 	TESTQ   BX, BX
-	JEQ     zeros356
+	JEQ     zeros358
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -4859,9 +4862,9 @@ tile353:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready357
+	JMP     ready359
 
-zeros356:
+zeros358:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4879,14 +4882,14 @@ zeros356:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready357:
+ready359:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed359
+	JLE   summed361
 
-k358:
+k360:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4916,11 +4919,11 @@ k358:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k358
+	JNE          k360
 
-summed359:
+summed361:
 	CMPQ        104(AX), $0x00
-	JEQ         plain360
+	JEQ         plain362
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -4970,7 +4973,7 @@ summed359:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain360:
+plain362:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4992,41 +4995,41 @@ plain360:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same355
+	JEQ     same357
 	ADDQ    $0x00000200, BX
 
-same355:
+same357:
 	SUBQ $0x00000080, SI
-	JMP  tile353
+	JMP  tile355
 
-next354:
-tile361:
+next356:
+tile363:
 	CMPQ    SI, $0x00000020
-	JLT     next362
+	JLT     next364
 	TESTQ   BX, BX
-	JEQ     zeros364
+	JEQ     zeros366
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready365
+	JMP     ready367
 
-zeros364:
+zeros366:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready365:
+ready367:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed367
+	JLE   summed369
 
-k366:
+k368:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -5038,11 +5041,11 @@ k366:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k366
+	JNE          k368
 
-summed367:
+summed369:
 	CMPQ        104(AX), $0x00
-	JEQ         plain368
+	JEQ         plain370
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5056,7 +5059,7 @@ summed367:
 	VMOVUPS.Z   Z3, K1, Z3
 	VMOVUPS     Z3, Z3
 
-plain368:
+plain370:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5066,46 +5069,46 @@ plain368:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same363
+	JEQ     same365
 	ADDQ    $0x00000080, BX
 
-same363:
+same365:
 	SUBQ $0x00000020, SI
-	JMP  tile361
+	JMP  tile363
 
-next362:
+next364:
 	TESTQ     SI, SI
-	JLE       end352
+	JLE       end354
 	CMPQ      SI, $0x10
-	JEQ       one369
-	JLT       part370
+	JEQ       one371
+	JLT       part372
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros371
+	JEQ       zeros373
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready372
+	JMP       ready374
 
-zeros371:
+zeros373:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready372:
+ready374:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed374
+	JLE   summed376
 
-k373:
+k375:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -5117,11 +5120,11 @@ k373:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k373
+	JNE          k375
 
-summed374:
+summed376:
 	CMPQ        104(AX), $0x00
-	JEQ         plain375
+	JEQ         plain377
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5135,44 +5138,44 @@ summed374:
 	VMOVUPS.Z   Z3, K2, Z3
 	VMOVUPS     Z3, Z3
 
-plain375:
+plain377:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end352
+	JMP     end354
 
-one369:
+one371:
 	TESTQ   BX, BX
-	JEQ     zeros376
+	JEQ     zeros378
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready377
+	JMP     ready379
 
-zeros376:
+zeros378:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready377:
+ready379:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed379
+	JLE   summed381
 
-k378:
+k380:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k378
+	JNE              k380
 
-summed379:
+summed381:
 	CMPQ        104(AX), $0x00
-	JEQ         plain380
+	JEQ         plain382
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5180,46 +5183,46 @@ summed379:
 	VMOVUPS.Z   Z1, K1, Z1
 	VMOVUPS     Z1, Z1
 
-plain380:
+plain382:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end352
+	JMP     end354
 
-part370:
+part372:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros381
+	JEQ       zeros383
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready382
+	JMP       ready384
 
-zeros381:
+zeros383:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready382:
+ready384:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed384
+	JLE   summed386
 
-k383:
+k385:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k383
+	JNE              k385
 
-summed384:
+summed386:
 	CMPQ        104(AX), $0x00
-	JEQ         plain385
+	JEQ         plain387
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5227,12 +5230,12 @@ summed384:
 	VMOVUPS.Z   Z1, K2, Z1
 	VMOVUPS     Z1, Z1
 
-plain385:
+plain387:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end352:
+end354:
 	VZEROUPPER
 	RET
 
@@ -5248,11 +5251,11 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile387:
+tile389:
 	CMPQ    SI, $0x00000060
-	JLT     next388
+	JLT     next390
 	TESTQ   BX, BX
-	JEQ     zeros390
+	JEQ     zeros392
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -5274,9 +5277,9 @@ tile387:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready391
+	JMP     ready393
 
-zeros390:
+zeros392:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5296,14 +5299,14 @@ zeros390:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready391:
+ready393:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed393
+	JLE   summed395
 
-k392:
+k394:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5334,11 +5337,11 @@ k392:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k392
+	JNE          k394
 
-summed393:
+summed395:
 	CMPQ        104(AX), $0x00
-	JEQ         plain394
+	JEQ         plain396
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5394,7 +5397,7 @@ summed393:
 	VMOVUPS.Z   Z17, K1, Z17
 	VMOVUPS     Z17, Z17
 
-plain394:
+plain396:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5419,19 +5422,19 @@ plain394:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same389
+	JEQ     same391
 	ADDQ    $0x00000180, BX
 
-same389:
+same391:
 	SUBQ $0x00000060, SI
-	JMP  tile387
+	JMP  tile389
 
-next388:
-tile395:
+next390:
+tile397:
 	CMPQ    SI, $0x00000020
-	JLT     next396
+	JLT     next398
 	TESTQ   BX, BX
-	JEQ     zeros398
+	JEQ     zeros400
 	MOVQ    BX, R10
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
@@ -5441,9 +5444,9 @@ tile395:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready399
+	JMP     ready401
 
-zeros398:
+zeros400:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5451,14 +5454,14 @@ zeros398:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready399:
+ready401:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed401
+	JLE   summed403
 
-k400:
+k402:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -5473,11 +5476,11 @@ k400:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k400
+	JNE          k402
 
-summed401:
+summed403:
 	CMPQ        104(AX), $0x00
-	JEQ         plain402
+	JEQ         plain404
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5497,7 +5500,7 @@ summed401:
 	VMOVUPS.Z   Z5, K1, Z5
 	VMOVUPS     Z5, Z5
 
-plain402:
+plain404:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5510,26 +5513,26 @@ plain402:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same397
+	JEQ     same399
 	ADDQ    $0x00000080, BX
 
-same397:
+same399:
 	SUBQ $0x00000020, SI
-	JMP  tile395
+	JMP  tile397
 
-next396:
+next398:
 	TESTQ     SI, SI
-	JLE       end386
+	JLE       end388
 	CMPQ      SI, $0x10
-	JEQ       one403
-	JLT       part404
+	JEQ       one405
+	JLT       part406
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros405
+	JEQ       zeros407
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5538,9 +5541,9 @@ next396:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready406
+	JMP       ready408
 
-zeros405:
+zeros407:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5548,13 +5551,13 @@ zeros405:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready406:
+ready408:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed408
+	JLE   summed410
 
-k407:
+k409:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -5569,11 +5572,11 @@ k407:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k407
+	JNE          k409
 
-summed408:
+summed410:
 	CMPQ        104(AX), $0x00
-	JEQ         plain409
+	JEQ         plain411
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5593,7 +5596,7 @@ summed408:
 	VMOVUPS.Z   Z5, K2, Z5
 	VMOVUPS     Z5, Z5
 
-plain409:
+plain411:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5602,30 +5605,30 @@ plain409:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end386
+	JMP     end388
 
-one403:
+one405:
 	TESTQ   BX, BX
-	JEQ     zeros410
+	JEQ     zeros412
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready411
+	JMP     ready413
 
-zeros410:
+zeros412:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready411:
+ready413:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed413
+	JLE   summed415
 
-k412:
+k414:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5633,11 +5636,11 @@ k412:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k412
+	JNE              k414
 
-summed413:
+summed415:
 	CMPQ        104(AX), $0x00
-	JEQ         plain414
+	JEQ         plain416
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5648,40 +5651,40 @@ summed413:
 	VMOVUPS.Z   Z2, K1, Z2
 	VMOVUPS     Z2, Z2
 
-plain414:
+plain416:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end386
+	JMP     end388
 
-part404:
+part406:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros415
+	JEQ       zeros417
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready416
+	JMP       ready418
 
-zeros415:
+zeros417:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready416:
+ready418:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed418
+	JLE   summed420
 
-k417:
+k419:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5689,11 +5692,11 @@ k417:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k417
+	JNE              k419
 
-summed418:
+summed420:
 	CMPQ        104(AX), $0x00
-	JEQ         plain419
+	JEQ         plain421
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5704,14 +5707,14 @@ summed418:
 	VMOVUPS.Z   Z2, K2, Z2
 	VMOVUPS     Z2, Z2
 
-plain419:
+plain421:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end386:
+end388:
 	VZEROUPPER
 	RET
 
@@ -5728,11 +5731,11 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile421:
+tile423:
 	CMPQ    SI, $0x00000040
-	JLT     next422
+	JLT     next424
 	TESTQ   BX, BX
-	JEQ     zeros424
+	JEQ     zeros426
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5753,9 +5756,9 @@ tile421:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready425
+	JMP     ready427
 
-zeros424:
+zeros426:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5773,14 +5776,14 @@ zeros424:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready425:
+ready427:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed427
+	JLE   summed429
 
-k426:
+k428:
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -5808,11 +5811,11 @@ k426:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k426
+	JNE          k428
 
-summed427:
+summed429:
 	CMPQ        104(AX), $0x00
-	JEQ         plain428
+	JEQ         plain430
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5862,7 +5865,7 @@ summed427:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain428:
+plain430:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5886,19 +5889,19 @@ plain428:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same423
+	JEQ     same425
 	ADDQ    $0x00000100, BX
 
-same423:
+same425:
 	SUBQ $0x00000040, SI
-	JMP  tile421
+	JMP  tile423
 
-next422:
-tile429:
+next424:
+tile431:
 	CMPQ    SI, $0x00000020
-	JLT     next430
+	JLT     next432
 	TESTQ   BX, BX
-	JEQ     zeros432
+	JEQ     zeros434
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -5911,9 +5914,9 @@ tile429:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready433
+	JMP     ready435
 
-zeros432:
+zeros434:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5923,14 +5926,14 @@ zeros432:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready433:
+ready435:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed435
+	JLE   summed437
 
-k434:
+k436:
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -5948,11 +5951,11 @@ k434:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k434
+	JNE          k436
 
-summed435:
+summed437:
 	CMPQ        104(AX), $0x00
-	JEQ         plain436
+	JEQ         plain438
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5978,7 +5981,7 @@ summed435:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain436:
+plain438:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5994,26 +5997,26 @@ plain436:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same431
+	JEQ     same433
 	ADDQ    $0x00000080, BX
 
-same431:
+same433:
 	SUBQ $0x00000020, SI
-	JMP  tile429
+	JMP  tile431
 
-next430:
+next432:
 	TESTQ     SI, SI
-	JLE       end420
+	JLE       end422
 	CMPQ      SI, $0x10
-	JEQ       one437
-	JLT       part438
+	JEQ       one439
+	JLT       part440
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros439
+	JEQ       zeros441
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6025,9 +6028,9 @@ next430:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready440
+	JMP       ready442
 
-zeros439:
+zeros441:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6037,13 +6040,13 @@ zeros439:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready440:
+ready442:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed442
+	JLE   summed444
 
-k441:
+k443:
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -6061,11 +6064,11 @@ k441:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k441
+	JNE          k443
 
-summed442:
+summed444:
 	CMPQ        104(AX), $0x00
-	JEQ         plain443
+	JEQ         plain445
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6091,7 +6094,7 @@ summed442:
 	VMOVUPS.Z   Z7, K2, Z7
 	VMOVUPS     Z7, Z7
 
-plain443:
+plain445:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6103,11 +6106,11 @@ plain443:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end420
+	JMP     end422
 
-one437:
+one439:
 	TESTQ   BX, BX
-	JEQ     zeros444
+	JEQ     zeros446
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6115,21 +6118,21 @@ one437:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready445
+	JMP     ready447
 
-zeros444:
+zeros446:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready445:
+ready447:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed447
+	JLE   summed449
 
-k446:
+k448:
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -6138,11 +6141,11 @@ k446:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k446
+	JNE              k448
 
-summed447:
+summed449:
 	CMPQ        104(AX), $0x00
-	JEQ         plain448
+	JEQ         plain450
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6156,7 +6159,7 @@ summed447:
 	VMOVUPS.Z   Z3, K1, Z3
 	VMOVUPS     Z3, Z3
 
-plain448:
+plain450:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6164,15 +6167,15 @@ plain448:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end420
+	JMP     end422
 
-part438:
+part440:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros449
+	JEQ       zeros451
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6180,21 +6183,21 @@ part438:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready450
+	JMP       ready452
 
-zeros449:
+zeros451:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready450:
+ready452:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed452
+	JLE   summed454
 
-k451:
+k453:
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -6203,11 +6206,11 @@ k451:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k451
+	JNE              k453
 
-summed452:
+summed454:
 	CMPQ        104(AX), $0x00
-	JEQ         plain453
+	JEQ         plain455
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6221,7 +6224,7 @@ summed452:
 	VMOVUPS.Z   Z3, K2, Z3
 	VMOVUPS     Z3, Z3
 
-plain453:
+plain455:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6230,7 +6233,7 @@ plain453:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end420:
+end422:
 	VZEROUPPER
 	RET
 
@@ -6247,11 +6250,11 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile455:
+tile457:
 	CMPQ    SI, $0x00000040
-	JLT     next456
+	JLT     next458
 	TESTQ   BX, BX
-	JEQ     zeros458
+	JEQ     zeros460
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -6277,9 +6280,9 @@ tile455:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready459
+	JMP     ready461
 
-zeros458:
+zeros460:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6301,14 +6304,14 @@ zeros458:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready459:
+ready461:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed461
+	JLE   summed463
 
-k460:
+k462:
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -6341,11 +6344,11 @@ k460:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k460
+	JNE          k462
 
-summed461:
+summed463:
 	CMPQ        104(AX), $0x00
-	JEQ         plain462
+	JEQ         plain464
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6407,7 +6410,7 @@ summed461:
 	VMOVUPS.Z   Z19, K1, Z19
 	VMOVUPS     Z19, Z19
 
-plain462:
+plain464:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6436,19 +6439,19 @@ plain462:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same457
+	JEQ     same459
 	ADDQ    $0x00000100, BX
 
-same457:
+same459:
 	SUBQ $0x00000040, SI
-	JMP  tile455
+	JMP  tile457
 
-next456:
-tile463:
+next458:
+tile465:
 	CMPQ    SI, $0x00000020
-	JLT     next464
+	JLT     next466
 	TESTQ   BX, BX
-	JEQ     zeros466
+	JEQ     zeros468
 	MOVQ    BX, R11
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
@@ -6464,9 +6467,9 @@ tile463:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready467
+	JMP     ready469
 
-zeros466:
+zeros468:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6478,14 +6481,14 @@ zeros466:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready467:
+ready469:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed469
+	JLE   summed471
 
-k468:
+k470:
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -6506,11 +6509,11 @@ k468:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k468
+	JNE          k470
 
-summed469:
+summed471:
 	CMPQ        104(AX), $0x00
-	JEQ         plain470
+	JEQ         plain472
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6542,7 +6545,7 @@ summed469:
 	VMOVUPS.Z   Z9, K1, Z9
 	VMOVUPS     Z9, Z9
 
-plain470:
+plain472:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6561,26 +6564,26 @@ plain470:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same465
+	JEQ     same467
 	ADDQ    $0x00000080, BX
 
-same465:
+same467:
 	SUBQ $0x00000020, SI
-	JMP  tile463
+	JMP  tile465
 
-next464:
+next466:
 	TESTQ     SI, SI
-	JLE       end454
+	JLE       end456
 	CMPQ      SI, $0x10
-	JEQ       one471
-	JLT       part472
+	JEQ       one473
+	JLT       part474
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros473
+	JEQ       zeros475
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6595,9 +6598,9 @@ next464:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready474
+	JMP       ready476
 
-zeros473:
+zeros475:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6609,13 +6612,13 @@ zeros473:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready474:
+ready476:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed476
+	JLE   summed478
 
-k475:
+k477:
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -6636,11 +6639,11 @@ k475:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k475
+	JNE          k477
 
-summed476:
+summed478:
 	CMPQ        104(AX), $0x00
-	JEQ         plain477
+	JEQ         plain479
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6672,7 +6675,7 @@ summed476:
 	VMOVUPS.Z   Z9, K2, Z9
 	VMOVUPS     Z9, Z9
 
-plain477:
+plain479:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6687,11 +6690,11 @@ plain477:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end454
+	JMP     end456
 
-one471:
+one473:
 	TESTQ   BX, BX
-	JEQ     zeros478
+	JEQ     zeros480
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6701,22 +6704,22 @@ one471:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready479
+	JMP     ready481
 
-zeros478:
+zeros480:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready479:
+ready481:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed481
+	JLE   summed483
 
-k480:
+k482:
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6726,11 +6729,11 @@ k480:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k480
+	JNE              k482
 
-summed481:
+summed483:
 	CMPQ        104(AX), $0x00
-	JEQ         plain482
+	JEQ         plain484
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6747,7 +6750,7 @@ summed481:
 	VMOVUPS.Z   Z4, K1, Z4
 	VMOVUPS     Z4, Z4
 
-plain482:
+plain484:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6757,15 +6760,15 @@ plain482:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end454
+	JMP     end456
 
-part472:
+part474:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros483
+	JEQ       zeros485
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6775,22 +6778,22 @@ part472:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready484
+	JMP       ready486
 
-zeros483:
+zeros485:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready484:
+ready486:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed486
+	JLE   summed488
 
-k485:
+k487:
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6800,11 +6803,11 @@ k485:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k485
+	JNE              k487
 
-summed486:
+summed488:
 	CMPQ        104(AX), $0x00
-	JEQ         plain487
+	JEQ         plain489
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6821,7 +6824,7 @@ summed486:
 	VMOVUPS.Z   Z4, K2, Z4
 	VMOVUPS     Z4, Z4
 
-plain487:
+plain489:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6832,7 +6835,7 @@ plain487:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end454:
+end456:
 	VZEROUPPER
 	RET
 
@@ -6850,11 +6853,11 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile489:
+tile491:
 	CMPQ    SI, $0x00000040
-	JLT     next490
+	JLT     next492
 	TESTQ   BX, BX
-	JEQ     zeros492
+	JEQ     zeros494
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -6885,9 +6888,9 @@ tile489:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready493
+	JMP     ready495
 
-zeros492:
+zeros494:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6913,14 +6916,14 @@ zeros492:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready493:
+ready495:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed495
+	JLE   summed497
 
-k494:
+k496:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -6958,11 +6961,11 @@ k494:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k494
+	JNE          k496
 
-summed495:
+summed497:
 	CMPQ        104(AX), $0x00
-	JEQ         plain496
+	JEQ         plain498
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7036,7 +7039,7 @@ summed495:
 	VMOVUPS.Z   Z23, K1, Z23
 	VMOVUPS     Z23, Z23
 
-plain496:
+plain498:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7070,19 +7073,19 @@ plain496:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same491
+	JEQ     same493
 	ADDQ    $0x00000100, BX
 
-same491:
+same493:
 	SUBQ $0x00000040, SI
-	JMP  tile489
+	JMP  tile491
 
-next490:
-tile497:
+next492:
+tile499:
 	CMPQ    SI, $0x00000020
-	JLT     next498
+	JLT     next500
 	TESTQ   BX, BX
-	JEQ     zeros500
+	JEQ     zeros502
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7101,9 +7104,9 @@ tile497:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready501
+	JMP     ready503
 
-zeros500:
+zeros502:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7117,14 +7120,14 @@ zeros500:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready501:
+ready503:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed503
+	JLE   summed505
 
-k502:
+k504:
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -7148,11 +7151,11 @@ k502:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k502
+	JNE          k504
 
-summed503:
+summed505:
 	CMPQ        104(AX), $0x00
-	JEQ         plain504
+	JEQ         plain506
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7190,7 +7193,7 @@ summed503:
 	VMOVUPS.Z   Z11, K1, Z11
 	VMOVUPS     Z11, Z11
 
-plain504:
+plain506:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7212,26 +7215,26 @@ plain504:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same499
+	JEQ     same501
 	ADDQ    $0x00000080, BX
 
-same499:
+same501:
 	SUBQ $0x00000020, SI
-	JMP  tile497
+	JMP  tile499
 
-next498:
+next500:
 	TESTQ     SI, SI
-	JLE       end488
+	JLE       end490
 	CMPQ      SI, $0x10
-	JEQ       one505
-	JLT       part506
+	JEQ       one507
+	JLT       part508
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros507
+	JEQ       zeros509
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7249,9 +7252,9 @@ next498:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready508
+	JMP       ready510
 
-zeros507:
+zeros509:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7265,13 +7268,13 @@ zeros507:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready508:
+ready510:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed510
+	JLE   summed512
 
-k509:
+k511:
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -7295,11 +7298,11 @@ k509:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k509
+	JNE          k511
 
-summed510:
+summed512:
 	CMPQ        104(AX), $0x00
-	JEQ         plain511
+	JEQ         plain513
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7337,7 +7340,7 @@ summed510:
 	VMOVUPS.Z   Z11, K2, Z11
 	VMOVUPS     Z11, Z11
 
-plain511:
+plain513:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7355,11 +7358,11 @@ plain511:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end488
+	JMP     end490
 
-one505:
+one507:
 	TESTQ   BX, BX
-	JEQ     zeros512
+	JEQ     zeros514
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7371,9 +7374,9 @@ one505:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready513
+	JMP     ready515
 
-zeros512:
+zeros514:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7381,13 +7384,13 @@ zeros512:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready513:
+ready515:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed515
+	JLE   summed517
 
-k514:
+k516:
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -7398,11 +7401,11 @@ k514:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k514
+	JNE              k516
 
-summed515:
+summed517:
 	CMPQ        104(AX), $0x00
-	JEQ         plain516
+	JEQ         plain518
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7422,7 +7425,7 @@ summed515:
 	VMOVUPS.Z   Z5, K1, Z5
 	VMOVUPS     Z5, Z5
 
-plain516:
+plain518:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7434,15 +7437,15 @@ plain516:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end488
+	JMP     end490
 
-part506:
+part508:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros517
+	JEQ       zeros519
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7454,9 +7457,9 @@ part506:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready518
+	JMP       ready520
 
-zeros517:
+zeros519:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7464,13 +7467,13 @@ zeros517:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready518:
+ready520:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed520
+	JLE   summed522
 
-k519:
+k521:
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -7481,11 +7484,11 @@ k519:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k519
+	JNE              k521
 
-summed520:
+summed522:
 	CMPQ        104(AX), $0x00
-	JEQ         plain521
+	JEQ         plain523
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7505,7 +7508,7 @@ summed520:
 	VMOVUPS.Z   Z5, K2, Z5
 	VMOVUPS     Z5, Z5
 
-plain521:
+plain523:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7518,7 +7521,7 @@ plain521:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end488:
+end490:
 	VZEROUPPER
 	RET
 
@@ -7536,11 +7539,11 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile523:
+tile525:
 	CMPQ    SI, $0x00000020
-	JLT     next524
+	JLT     next526
 	TESTQ   BX, BX
-	JEQ     zeros526
+	JEQ     zeros528
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -7562,9 +7565,9 @@ tile523:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready527
+	JMP     ready529
 
-zeros526:
+zeros528:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7580,14 +7583,14 @@ zeros526:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready527:
+ready529:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed529
+	JLE   summed531
 
-k528:
+k530:
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -7614,11 +7617,11 @@ k528:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k528
+	JNE          k530
 
-summed529:
+summed531:
 	CMPQ        104(AX), $0x00
-	JEQ         plain530
+	JEQ         plain532
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7662,7 +7665,7 @@ summed529:
 	VMOVUPS.Z   Z13, K1, Z13
 	VMOVUPS     Z13, Z13
 
-plain530:
+plain532:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7687,26 +7690,26 @@ plain530:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same525
+	JEQ     same527
 	ADDQ    $0x00000080, BX
 
-same525:
+same527:
 	SUBQ $0x00000020, SI
-	JMP  tile523
+	JMP  tile525
 
-next524:
+next526:
 	TESTQ     SI, SI
-	JLE       end522
+	JLE       end524
 	CMPQ      SI, $0x10
-	JEQ       one531
-	JLT       part532
+	JEQ       one533
+	JLT       part534
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros533
+	JEQ       zeros535
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7727,9 +7730,9 @@ next524:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready534
+	JMP       ready536
 
-zeros533:
+zeros535:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7745,13 +7748,13 @@ zeros533:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready534:
+ready536:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed536
+	JLE   summed538
 
-k535:
+k537:
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -7778,11 +7781,11 @@ k535:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k535
+	JNE          k537
 
-summed536:
+summed538:
 	CMPQ        104(AX), $0x00
-	JEQ         plain537
+	JEQ         plain539
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7826,7 +7829,7 @@ summed536:
 	VMOVUPS.Z   Z13, K2, Z13
 	VMOVUPS     Z13, Z13
 
-plain537:
+plain539:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7847,11 +7850,11 @@ plain537:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end522
+	JMP     end524
 
-one531:
+one533:
 	TESTQ   BX, BX
-	JEQ     zeros538
+	JEQ     zeros540
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7865,9 +7868,9 @@ one531:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready539
+	JMP     ready541
 
-zeros538:
+zeros540:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7876,13 +7879,13 @@ zeros538:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready539:
+ready541:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed541
+	JLE   summed543
 
-k540:
+k542:
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -7894,11 +7897,11 @@ k540:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k540
+	JNE              k542
 
-summed541:
+summed543:
 	CMPQ        104(AX), $0x00
-	JEQ         plain542
+	JEQ         plain544
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7921,7 +7924,7 @@ summed541:
 	VMOVUPS.Z   Z6, K1, Z6
 	VMOVUPS     Z6, Z6
 
-plain542:
+plain544:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7935,15 +7938,15 @@ plain542:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end522
+	JMP     end524
 
-part532:
+part534:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros543
+	JEQ       zeros545
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7957,9 +7960,9 @@ part532:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready544
+	JMP       ready546
 
-zeros543:
+zeros545:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7968,13 +7971,13 @@ zeros543:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready544:
+ready546:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed546
+	JLE   summed548
 
-k545:
+k547:
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -7986,11 +7989,11 @@ k545:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k545
+	JNE              k547
 
-summed546:
+summed548:
 	CMPQ        104(AX), $0x00
-	JEQ         plain547
+	JEQ         plain549
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8013,7 +8016,7 @@ summed546:
 	VMOVUPS.Z   Z6, K2, Z6
 	VMOVUPS     Z6, Z6
 
-plain547:
+plain549:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8028,7 +8031,7 @@ plain547:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end522:
+end524:
 	VZEROUPPER
 	RET
 
@@ -8046,11 +8049,11 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile549:
+tile551:
 	CMPQ    SI, $0x00000020
-	JLT     next550
+	JLT     next552
 	TESTQ   BX, BX
-	JEQ     zeros552
+	JEQ     zeros554
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8075,9 +8078,9 @@ tile549:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready553
+	JMP     ready555
 
-zeros552:
+zeros554:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8095,16 +8098,16 @@ zeros552:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready553:
+ready555:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed555
+	JLE   summed557
 
-k554:
+k556:
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -8135,11 +8138,11 @@ k554:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k554
+	JNE          k556
 
-summed555:
+summed557:
 	CMPQ        104(AX), $0x00
-	JEQ         plain556
+	JEQ         plain558
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8189,7 +8192,7 @@ summed555:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain556:
+plain558:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8217,26 +8220,26 @@ plain556:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same551
+	JEQ     same553
 	ADDQ    $0x00000080, BX
 
-same551:
+same553:
 	SUBQ $0x00000020, SI
-	JMP  tile549
+	JMP  tile551
 
-next550:
+next552:
 	TESTQ     SI, SI
-	JLE       end548
+	JLE       end550
 	CMPQ      SI, $0x10
-	JEQ       one557
-	JLT       part558
+	JEQ       one559
+	JLT       part560
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros559
+	JEQ       zeros561
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8260,9 +8263,9 @@ next550:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready560
+	JMP       ready562
 
-zeros559:
+zeros561:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8280,15 +8283,15 @@ zeros559:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready560:
+ready562:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed562
+	JLE   summed564
 
-k561:
+k563:
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -8319,11 +8322,11 @@ k561:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k561
+	JNE          k563
 
-summed562:
+summed564:
 	CMPQ        104(AX), $0x00
-	JEQ         plain563
+	JEQ         plain565
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8373,7 +8376,7 @@ summed562:
 	VMOVUPS.Z   Z15, K2, Z15
 	VMOVUPS     Z15, Z15
 
-plain563:
+plain565:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8397,11 +8400,11 @@ plain563:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end548
+	JMP     end550
 
-one557:
+one559:
 	TESTQ   BX, BX
-	JEQ     zeros564
+	JEQ     zeros566
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8417,9 +8420,9 @@ one557:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready565
+	JMP     ready567
 
-zeros564:
+zeros566:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8429,15 +8432,15 @@ zeros564:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready565:
+ready567:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed567
+	JLE   summed569
 
-k566:
+k568:
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -8451,11 +8454,11 @@ k566:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k566
+	JNE              k568
 
-summed567:
+summed569:
 	CMPQ        104(AX), $0x00
-	JEQ         plain568
+	JEQ         plain570
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8481,7 +8484,7 @@ summed567:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain568:
+plain570:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8497,15 +8500,15 @@ plain568:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end548
+	JMP     end550
 
-part558:
+part560:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros569
+	JEQ       zeros571
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8521,9 +8524,9 @@ part558:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready570
+	JMP       ready572
 
-zeros569:
+zeros571:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8533,15 +8536,15 @@ zeros569:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready570:
+ready572:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed572
+	JLE   summed574
 
-k571:
+k573:
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -8555,11 +8558,11 @@ k571:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k571
+	JNE              k573
 
-summed572:
+summed574:
 	CMPQ        104(AX), $0x00
-	JEQ         plain573
+	JEQ         plain575
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8585,7 +8588,7 @@ summed572:
 	VMOVUPS.Z   Z7, K2, Z7
 	VMOVUPS     Z7, Z7
 
-plain573:
+plain575:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8602,7 +8605,7 @@ plain573:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end548:
+end550:
 	VZEROUPPER
 	RET
 
@@ -8620,11 +8623,11 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile575:
+tile577:
 	CMPQ    SI, $0x00000020
-	JLT     next576
+	JLT     next578
 	TESTQ   BX, BX
-	JEQ     zeros578
+	JEQ     zeros580
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -8652,9 +8655,9 @@ tile575:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready579
+	JMP     ready581
 
-zeros578:
+zeros580:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8674,16 +8677,16 @@ zeros578:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready579:
+ready581:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed581
+	JLE   summed583
 
-k580:
+k582:
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -8717,11 +8720,11 @@ k580:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k580
+	JNE          k582
 
-summed581:
+summed583:
 	CMPQ        104(AX), $0x00
-	JEQ         plain582
+	JEQ         plain584
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8777,7 +8780,7 @@ summed581:
 	VMOVUPS.Z   Z17, K1, Z17
 	VMOVUPS     Z17, Z17
 
-plain582:
+plain584:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8808,26 +8811,26 @@ plain582:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same577
+	JEQ     same579
 	ADDQ    $0x00000080, BX
 
-same577:
+same579:
 	SUBQ $0x00000020, SI
-	JMP  tile575
+	JMP  tile577
 
-next576:
+next578:
 	TESTQ     SI, SI
-	JLE       end574
+	JLE       end576
 	CMPQ      SI, $0x10
-	JEQ       one583
-	JLT       part584
+	JEQ       one585
+	JLT       part586
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros585
+	JEQ       zeros587
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8854,9 +8857,9 @@ next576:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready586
+	JMP       ready588
 
-zeros585:
+zeros587:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8876,15 +8879,15 @@ zeros585:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready586:
+ready588:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed588
+	JLE   summed590
 
-k587:
+k589:
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -8918,11 +8921,11 @@ k587:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k587
+	JNE          k589
 
-summed588:
+summed590:
 	CMPQ        104(AX), $0x00
-	JEQ         plain589
+	JEQ         plain591
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8978,7 +8981,7 @@ summed588:
 	VMOVUPS.Z   Z17, K2, Z17
 	VMOVUPS     Z17, Z17
 
-plain589:
+plain591:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9005,11 +9008,11 @@ plain589:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end574
+	JMP     end576
 
-one583:
+one585:
 	TESTQ   BX, BX
-	JEQ     zeros590
+	JEQ     zeros592
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -9027,9 +9030,9 @@ one583:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready591
+	JMP     ready593
 
-zeros590:
+zeros592:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9040,15 +9043,15 @@ zeros590:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready591:
+ready593:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed593
+	JLE   summed595
 
-k592:
+k594:
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -9063,11 +9066,11 @@ k592:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k592
+	JNE              k594
 
-summed593:
+summed595:
 	CMPQ        104(AX), $0x00
-	JEQ         plain594
+	JEQ         plain596
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9096,7 +9099,7 @@ summed593:
 	VMOVUPS.Z   Z8, K1, Z8
 	VMOVUPS     Z8, Z8
 
-plain594:
+plain596:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9114,15 +9117,15 @@ plain594:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end574
+	JMP     end576
 
-part584:
+part586:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros595
+	JEQ       zeros597
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -9140,9 +9143,9 @@ part584:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready596
+	JMP       ready598
 
-zeros595:
+zeros597:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9153,15 +9156,15 @@ zeros595:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready596:
+ready598:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed598
+	JLE   summed600
 
-k597:
+k599:
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -9176,11 +9179,11 @@ k597:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k597
+	JNE              k599
 
-summed598:
+summed600:
 	CMPQ        104(AX), $0x00
-	JEQ         plain599
+	JEQ         plain601
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9209,7 +9212,7 @@ summed598:
 	VMOVUPS.Z   Z8, K2, Z8
 	VMOVUPS     Z8, Z8
 
-plain599:
+plain601:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9228,7 +9231,7 @@ plain599:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end574:
+end576:
 	VZEROUPPER
 	RET
 
@@ -9246,11 +9249,11 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile601:
+tile603:
 	CMPQ    SI, $0x00000020
-	JLT     next602
+	JLT     next604
 	TESTQ   BX, BX
-	JEQ     zeros604
+	JEQ     zeros606
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -9281,9 +9284,9 @@ tile601:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready605
+	JMP     ready607
 
-zeros604:
+zeros606:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9305,16 +9308,16 @@ zeros604:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready605:
+ready607:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed607
+	JLE   summed609
 
-k606:
+k608:
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -9351,11 +9354,11 @@ k606:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k606
+	JNE          k608
 
-summed607:
+summed609:
 	CMPQ        104(AX), $0x00
-	JEQ         plain608
+	JEQ         plain610
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9417,7 +9420,7 @@ summed607:
 	VMOVUPS.Z   Z19, K1, Z19
 	VMOVUPS     Z19, Z19
 
-plain608:
+plain610:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -9451,26 +9454,26 @@ plain608:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same603
+	JEQ     same605
 	ADDQ    $0x00000080, BX
 
-same603:
+same605:
 	SUBQ $0x00000020, SI
-	JMP  tile601
+	JMP  tile603
 
-next602:
+next604:
 	TESTQ     SI, SI
-	JLE       end600
+	JLE       end602
 	CMPQ      SI, $0x10
-	JEQ       one609
-	JLT       part610
+	JEQ       one611
+	JLT       part612
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros611
+	JEQ       zeros613
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -9500,9 +9503,9 @@ next602:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready612
+	JMP       ready614
 
-zeros611:
+zeros613:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9524,15 +9527,15 @@ zeros611:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready612:
+ready614:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed614
+	JLE   summed616
 
-k613:
+k615:
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -9569,11 +9572,11 @@ k613:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k613
+	JNE          k615
 
-summed614:
+summed616:
 	CMPQ        104(AX), $0x00
-	JEQ         plain615
+	JEQ         plain617
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9635,7 +9638,7 @@ summed614:
 	VMOVUPS.Z   Z19, K2, Z19
 	VMOVUPS     Z19, Z19
 
-plain615:
+plain617:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9665,11 +9668,11 @@ plain615:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end600
+	JMP     end602
 
-one609:
+one611:
 	TESTQ   BX, BX
-	JEQ     zeros616
+	JEQ     zeros618
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -9689,9 +9692,9 @@ one609:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready617
+	JMP     ready619
 
-zeros616:
+zeros618:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9703,15 +9706,15 @@ zeros616:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready617:
+ready619:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed619
+	JLE   summed621
 
-k618:
+k620:
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -9727,11 +9730,11 @@ k618:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k618
+	JNE              k620
 
-summed619:
+summed621:
 	CMPQ        104(AX), $0x00
-	JEQ         plain620
+	JEQ         plain622
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9763,7 +9766,7 @@ summed619:
 	VMOVUPS.Z   Z9, K1, Z9
 	VMOVUPS     Z9, Z9
 
-plain620:
+plain622:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9783,15 +9786,15 @@ plain620:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end600
+	JMP     end602
 
-part610:
+part612:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros621
+	JEQ       zeros623
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -9811,9 +9814,9 @@ part610:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready622
+	JMP       ready624
 
-zeros621:
+zeros623:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9825,15 +9828,15 @@ zeros621:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready622:
+ready624:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed624
+	JLE   summed626
 
-k623:
+k625:
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -9849,11 +9852,11 @@ k623:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k623
+	JNE              k625
 
-summed624:
+summed626:
 	CMPQ        104(AX), $0x00
-	JEQ         plain625
+	JEQ         plain627
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9885,7 +9888,7 @@ summed624:
 	VMOVUPS.Z   Z9, K2, Z9
 	VMOVUPS     Z9, Z9
 
-plain625:
+plain627:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9906,7 +9909,7 @@ plain625:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end600:
+end602:
 	VZEROUPPER
 	RET
 
@@ -9924,11 +9927,11 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile627:
+tile629:
 	CMPQ    SI, $0x00000020
-	JLT     next628
+	JLT     next630
 	TESTQ   BX, BX
-	JEQ     zeros630
+	JEQ     zeros632
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -9962,9 +9965,9 @@ tile627:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready631
+	JMP     ready633
 
-zeros630:
+zeros632:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9988,16 +9991,16 @@ zeros630:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready631:
+ready633:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed633
+	JLE   summed635
 
-k632:
+k634:
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -10037,11 +10040,11 @@ k632:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k632
+	JNE          k634
 
-summed633:
+summed635:
 	CMPQ        104(AX), $0x00
-	JEQ         plain634
+	JEQ         plain636
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10109,7 +10112,7 @@ summed633:
 	VMOVUPS.Z   Z21, K1, Z21
 	VMOVUPS     Z21, Z21
 
-plain634:
+plain636:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -10146,26 +10149,26 @@ plain634:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same629
+	JEQ     same631
 	ADDQ    $0x00000080, BX
 
-same629:
+same631:
 	SUBQ $0x00000020, SI
-	JMP  tile627
+	JMP  tile629
 
-next628:
+next630:
 	TESTQ     SI, SI
-	JLE       end626
+	JLE       end628
 	CMPQ      SI, $0x10
-	JEQ       one635
-	JLT       part636
+	JEQ       one637
+	JLT       part638
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros637
+	JEQ       zeros639
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -10198,9 +10201,9 @@ next628:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready638
+	JMP       ready640
 
-zeros637:
+zeros639:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10224,15 +10227,15 @@ zeros637:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready638:
+ready640:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed640
+	JLE   summed642
 
-k639:
+k641:
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -10272,11 +10275,11 @@ k639:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k639
+	JNE          k641
 
-summed640:
+summed642:
 	CMPQ        104(AX), $0x00
-	JEQ         plain641
+	JEQ         plain643
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10344,7 +10347,7 @@ summed640:
 	VMOVUPS.Z   Z21, K2, Z21
 	VMOVUPS     Z21, Z21
 
-plain641:
+plain643:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -10377,11 +10380,11 @@ plain641:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end626
+	JMP     end628
 
-one635:
+one637:
 	TESTQ   BX, BX
-	JEQ     zeros642
+	JEQ     zeros644
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -10403,9 +10406,9 @@ one635:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready643
+	JMP     ready645
 
-zeros642:
+zeros644:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10418,15 +10421,15 @@ zeros642:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready643:
+ready645:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed645
+	JLE   summed647
 
-k644:
+k646:
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -10443,11 +10446,11 @@ k644:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k644
+	JNE              k646
 
-summed645:
+summed647:
 	CMPQ        104(AX), $0x00
-	JEQ         plain646
+	JEQ         plain648
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10482,7 +10485,7 @@ summed645:
 	VMOVUPS.Z   Z10, K1, Z10
 	VMOVUPS     Z10, Z10
 
-plain646:
+plain648:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -10504,15 +10507,15 @@ plain646:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end626
+	JMP     end628
 
-part636:
+part638:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros647
+	JEQ       zeros649
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -10534,9 +10537,9 @@ part636:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready648
+	JMP       ready650
 
-zeros647:
+zeros649:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10549,15 +10552,15 @@ zeros647:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready648:
+ready650:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed650
+	JLE   summed652
 
-k649:
+k651:
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -10574,11 +10577,11 @@ k649:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k649
+	JNE              k651
 
-summed650:
+summed652:
 	CMPQ        104(AX), $0x00
-	JEQ         plain651
+	JEQ         plain653
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10613,7 +10616,7 @@ summed650:
 	VMOVUPS.Z   Z10, K2, Z10
 	VMOVUPS     Z10, Z10
 
-plain651:
+plain653:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10636,7 +10639,7 @@ plain651:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end626:
+end628:
 	VZEROUPPER
 	RET
 
@@ -10654,11 +10657,11 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile653:
+tile655:
 	CMPQ    SI, $0x00000020
-	JLT     next654
+	JLT     next656
 	TESTQ   BX, BX
-	JEQ     zeros656
+	JEQ     zeros658
 	MOVQ    BX, R12
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
@@ -10695,9 +10698,9 @@ tile653:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready657
+	JMP     ready659
 
-zeros656:
+zeros658:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10723,16 +10726,16 @@ zeros656:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready657:
+ready659:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
 	TESTQ R14, R14
-	JLE   summed659
+	JLE   summed661
 
-k658:
+k660:
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -10775,11 +10778,11 @@ k658:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k658
+	JNE          k660
 
-summed659:
+summed661:
 	CMPQ        104(AX), $0x00
-	JEQ         plain660
+	JEQ         plain662
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10853,7 +10856,7 @@ summed659:
 	VMOVUPS.Z   Z23, K1, Z23
 	VMOVUPS     Z23, Z23
 
-plain660:
+plain662:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -10893,26 +10896,26 @@ plain660:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same655
+	JEQ     same657
 	ADDQ    $0x00000080, BX
 
-same655:
+same657:
 	SUBQ $0x00000020, SI
-	JMP  tile653
+	JMP  tile655
 
-next654:
+next656:
 	TESTQ     SI, SI
-	JLE       end652
+	JLE       end654
 	CMPQ      SI, $0x10
-	JEQ       one661
-	JLT       part662
+	JEQ       one663
+	JLT       part664
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros663
+	JEQ       zeros665
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -10948,9 +10951,9 @@ next654:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready664
+	JMP       ready666
 
-zeros663:
+zeros665:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10976,15 +10979,15 @@ zeros663:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready664:
+ready666:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed666
+	JLE   summed668
 
-k665:
+k667:
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -11027,11 +11030,11 @@ k665:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k665
+	JNE          k667
 
-summed666:
+summed668:
 	CMPQ        104(AX), $0x00
-	JEQ         plain667
+	JEQ         plain669
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -11105,7 +11108,7 @@ summed666:
 	VMOVUPS.Z   Z23, K2, Z23
 	VMOVUPS     Z23, Z23
 
-plain667:
+plain669:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -11141,11 +11144,11 @@ plain667:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end652
+	JMP     end654
 
-one661:
+one663:
 	TESTQ   BX, BX
-	JEQ     zeros668
+	JEQ     zeros670
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -11169,9 +11172,9 @@ one661:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready669
+	JMP     ready671
 
-zeros668:
+zeros670:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11185,15 +11188,15 @@ zeros668:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready669:
+ready671:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed671
+	JLE   summed673
 
-k670:
+k672:
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -11211,11 +11214,11 @@ k670:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k670
+	JNE              k672
 
-summed671:
+summed673:
 	CMPQ        104(AX), $0x00
-	JEQ         plain672
+	JEQ         plain674
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -11253,7 +11256,7 @@ summed671:
 	VMOVUPS.Z   Z11, K1, Z11
 	VMOVUPS     Z11, Z11
 
-plain672:
+plain674:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -11277,15 +11280,15 @@ plain672:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end652
+	JMP     end654
 
-part662:
+part664:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros673
+	JEQ       zeros675
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -11309,9 +11312,9 @@ part662:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready674
+	JMP       ready676
 
-zeros673:
+zeros675:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11325,15 +11328,15 @@ zeros673:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready674:
+ready676:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
 	TESTQ SI, SI
-	JLE   summed676
+	JLE   summed678
 
-k675:
+k677:
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -11351,11 +11354,11 @@ k675:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k675
+	JNE              k677
 
-summed676:
+summed678:
 	CMPQ        104(AX), $0x00
-	JEQ         plain677
+	JEQ         plain679
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -11393,7 +11396,7 @@ summed676:
 	VMOVUPS.Z   Z11, K2, Z11
 	VMOVUPS     Z11, Z11
 
-plain677:
+plain679:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -11418,6 +11421,6 @@ plain677:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end652:
+end654:
 	VZEROUPPER
 	RET

@@ -4133,15 +4133,15 @@ TEXT ·sumRows128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD R3, R7
 	AND $0x03, R7
 	MOVD 32(R0), R8
-row198:
+row199:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest202
-block201:
+	BGE rest203
+block202:
 	WORD $0x3ce96844 // ldr q4, [x2, x9]
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	ADD R9<<0, R2, R16
@@ -4155,24 +4155,24 @@ block201:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block201
-rest202:
+	BLT block202
+rest203:
 	CMP $0x04, R3
-	BLT last203
+	BLT last204
 	WORD $0x3ce96844 // ldr q4, [x2, x9]
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	CMP $0x08, R3
-	BLT last204
+	BLT last205
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00604 // ldr q4, [x16, #16]
 	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
 	CMP $0x0c, R3
-	BLT last205
+	BLT last206
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a04 // ldr q4, [x16, #32]
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	TST R7, R7
-	BEQ done200
+	BEQ done201
 	ADD R9<<0, R2, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_92
@@ -4191,10 +4191,10 @@ four_92:
 	WORD $0x3dc00204 // ldr q4, [x16]
 end_92:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
-	JMP done200
-last205:
+	JMP done201
+last206:
 	TST R7, R7
-	BEQ done200
+	BEQ done201
 	ADD R9<<0, R2, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_93
@@ -4213,10 +4213,10 @@ four_93:
 	WORD $0x3dc00204 // ldr q4, [x16]
 end_93:
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
-	JMP done200
-last204:
+	JMP done201
+last205:
 	TST R7, R7
-	BEQ done200
+	BEQ done201
 	ADD R9<<0, R2, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_94
@@ -4235,10 +4235,10 @@ four_94:
 	WORD $0x3dc00204 // ldr q4, [x16]
 end_94:
 	WORD $0x4e24d421 // fadd v1.4s, v1.4s, v4.4s
-	JMP done200
-last203:
+	JMP done201
+last204:
 	TST R7, R7
-	BEQ done200
+	BEQ done201
 	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_95
 	TBZ $1, R7, fewer_95
@@ -4256,7 +4256,7 @@ four_95:
 	WORD $0x3dc00204 // ldr q4, [x16]
 end_95:
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
-done200:
+done201:
 	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -4269,7 +4269,7 @@ done200:
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE row198
+	BNE row199
 end197:
 	RET
 
@@ -4282,9 +4282,9 @@ TEXT ·sumCols128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 32(R0), R3
 	MOVD 64(R0), R6
 	MOVD 40(R0), R0
-columns206:
+columns207:
 	CMP $0x10, R0
-	BLT next207
+	BLT next208
 	WORD $0x3dc07660 // ldr q0, [x19, #464]
 	WORD $0x3dc07661 // ldr q1, [x19, #464]
 	WORD $0x3dc07662 // ldr q2, [x19, #464]
@@ -4292,8 +4292,8 @@ columns206:
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out209
-row208:
+	BLE out210
+row209:
 	WORD $0x3dc000e4 // ldr q4, [x7, #0]
 	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
 	WORD $0x3dc004e4 // ldr q4, [x7, #16]
@@ -4304,8 +4304,8 @@ row208:
 	WORD $0x4e24d463 // fadd v3.4s, v3.4s, v4.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row208
-out209:
+	BNE row209
+out210:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -4313,36 +4313,36 @@ out209:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	SUBS $0x10, R0
-	JMP columns206
-next207:
-columns210:
+	JMP columns207
+next208:
+columns211:
 	CMP $0x04, R0
-	BLT next211
+	BLT next212
 	WORD $0x3dc07660 // ldr q0, [x19, #464]
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out213
-row212:
+	BLE out214
+row213:
 	WORD $0x3dc000e1 // ldr q1, [x7, #0]
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row212
-out213:
+	BNE row213
+out214:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $0x00000010, R1
 	ADD $0x00000010, R2
 	SUBS $0x04, R0
-	JMP columns210
-next211:
+	JMP columns211
+next212:
 	TST R0, R0
-	BLE end214
+	BLE end215
 	WORD $0x3dc07660 // ldr q0, [x19, #464]
 	MOVD R3, R3
 	TST R3, R3
-	BLE out216
-row215:
+	BLE out217
+row216:
 	TBNZ $2, R0, four_96
 	TBZ $1, R0, fewer_96
 	WORD $0xfd400041 // ldr d1, [x2]
@@ -4361,8 +4361,8 @@ end_96:
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
 	ADD R6, R2
 	SUBS $1, R3
-	BNE row215
-out216:
+	BNE row216
+out217:
 	TBNZ $2, R0, four_97
 	TBZ $1, R0, fewer_97
 	WORD $0xfd000020 // str d0, [x1]
@@ -4377,7 +4377,7 @@ fewer_97:
 four_97:
 	WORD $0x3d800020 // str q0, [x1]
 end_97:
-end214:
+end215:
 	RET
 
 // func maxCols128(args *byte)
@@ -4389,9 +4389,9 @@ TEXT ·maxCols128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 32(R0), R3
 	MOVD 64(R0), R6
 	MOVD 40(R0), R0
-columns217:
+columns218:
 	CMP $0x10, R0
-	BLT next218
+	BLT next219
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	WORD $0x3dc07a61 // ldr q1, [x19, #480]
 	WORD $0x3dc07a62 // ldr q2, [x19, #480]
@@ -4399,8 +4399,8 @@ columns217:
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out220
-row219:
+	BLE out221
+row220:
 	WORD $0x3dc000e4 // ldr q4, [x7, #0]
 	WORD $0x4e24f400 // fmax v0.4s, v0.4s, v4.4s
 	WORD $0x3dc004e4 // ldr q4, [x7, #16]
@@ -4411,8 +4411,8 @@ row219:
 	WORD $0x4e24f463 // fmax v3.4s, v3.4s, v4.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row219
-out220:
+	BNE row220
+out221:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -4420,36 +4420,36 @@ out220:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	SUBS $0x10, R0
-	JMP columns217
-next218:
-columns221:
+	JMP columns218
+next219:
+columns222:
 	CMP $0x04, R0
-	BLT next222
+	BLT next223
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	MOVD R2, R7
 	MOVD R3, R8
 	TST R8, R8
-	BLE out224
-row223:
+	BLE out225
+row224:
 	WORD $0x3dc000e1 // ldr q1, [x7, #0]
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD R6, R7
 	SUBS $1, R8
-	BNE row223
-out224:
+	BNE row224
+out225:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $0x00000010, R1
 	ADD $0x00000010, R2
 	SUBS $0x04, R0
-	JMP columns221
-next222:
+	JMP columns222
+next223:
 	TST R0, R0
-	BLE end225
+	BLE end226
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	MOVD R3, R3
 	TST R3, R3
-	BLE out227
-row226:
+	BLE out228
+row227:
 	TBNZ $2, R0, four_98
 	TBZ $1, R0, fewer_98
 	WORD $0xfd400041 // ldr d1, [x2]
@@ -4468,8 +4468,8 @@ end_98:
 	WORD $0x4e21f400 // fmax v0.4s, v0.4s, v1.4s
 	ADD R6, R2
 	SUBS $1, R3
-	BNE row226
-out227:
+	BNE row227
+out228:
 	TBNZ $2, R0, four_99
 	TBZ $1, R0, fewer_99
 	WORD $0xfd000020 // str d0, [x1]
@@ -4484,7 +4484,7 @@ fewer_99:
 four_99:
 	WORD $0x3d800020 // str q0, [x1]
 end_99:
-end225:
+end226:
 	RET
 
 // func gemv128(args *byte)
@@ -4492,7 +4492,7 @@ TEXT ·gemv128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end228
+	BLE end229
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -4506,13 +4506,16 @@ TEXT ·gemv128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 24(R0), R9
 	WORD $0x4f000400 // movi v0.4s, #0
 	TST R9, R9
-	BEQ none229
+	BEQ none230
 	WORD $0xbd400120 // ldr s0, [x9, #0]
-none229:
+none230:
 	MOVD 32(R0), R9
-row230:
+	MOVD 40(R0), R17
+	CMP $0x00000080, R17
+	BGT alone231
+row232:
 	CMP $0x04, R9
-	BLT next231
+	BLT next233
 	MOVD R2, R10
 	MOVD 64(R0), R17
 	ADD R17, R10
@@ -4540,8 +4543,8 @@ row230:
 	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD ZR, R13
 	CMP R6, R13
-	BGE rest234
-block233:
+	BGE rest236
+block235:
 	WORD $0x3ced6911 // ldr q17, [x8, x13]
 	WORD $0x3ced6852 // ldr q18, [x2, x13]
 	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
@@ -4595,10 +4598,10 @@ block233:
 	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
 	ADD $0x00000040, R13
 	CMP R6, R13
-	BLT block233
-rest234:
+	BLT block235
+rest236:
 	CMP $0x04, R3
-	BLT last235
+	BLT last237
 	WORD $0x3ced6911 // ldr q17, [x8, x13]
 	WORD $0x3ced6852 // ldr q18, [x2, x13]
 	WORD $0x4e32ce21 // fmla v1.4s, v17.4s, v18.4s
@@ -4609,7 +4612,7 @@ rest234:
 	WORD $0x3ced6992 // ldr q18, [x12, x13]
 	WORD $0x4e32ce2d // fmla v13.4s, v17.4s, v18.4s
 	CMP $0x08, R3
-	BLT last236
+	BLT last238
 	ADD R13<<0, R8, R16
 	WORD $0x3dc00611 // ldr q17, [x16, #16]
 	ADD R13<<0, R2, R16
@@ -4625,7 +4628,7 @@ rest234:
 	WORD $0x3dc00612 // ldr q18, [x16, #16]
 	WORD $0x4e32ce2e // fmla v14.4s, v17.4s, v18.4s
 	CMP $0x0c, R3
-	BLT last237
+	BLT last239
 	ADD R13<<0, R8, R16
 	WORD $0x3dc00a11 // ldr q17, [x16, #32]
 	ADD R13<<0, R2, R16
@@ -4641,7 +4644,7 @@ rest234:
 	WORD $0x3dc00a12 // ldr q18, [x16, #32]
 	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
 	TST R7, R7
-	BEQ done232
+	BEQ done234
 	ADD R13<<0, R8, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_100
@@ -4731,10 +4734,10 @@ four_104:
 	WORD $0x3dc00212 // ldr q18, [x16]
 end_104:
 	WORD $0x4e32ce30 // fmla v16.4s, v17.4s, v18.4s
-	JMP done232
-last237:
+	JMP done234
+last239:
 	TST R7, R7
-	BEQ done232
+	BEQ done234
 	ADD R13<<0, R8, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_105
@@ -4824,10 +4827,10 @@ four_109:
 	WORD $0x3dc00212 // ldr q18, [x16]
 end_109:
 	WORD $0x4e32ce2f // fmla v15.4s, v17.4s, v18.4s
-	JMP done232
-last236:
+	JMP done234
+last238:
 	TST R7, R7
-	BEQ done232
+	BEQ done234
 	ADD R13<<0, R8, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_110
@@ -4917,10 +4920,10 @@ four_114:
 	WORD $0x3dc00212 // ldr q18, [x16]
 end_114:
 	WORD $0x4e32ce2e // fmla v14.4s, v17.4s, v18.4s
-	JMP done232
-last235:
+	JMP done234
+last237:
 	TST R7, R7
-	BEQ done232
+	BEQ done234
 	ADD R13<<0, R8, R16
 	TBNZ $2, R7, four_115
 	TBZ $1, R7, fewer_115
@@ -5005,7 +5008,7 @@ four_119:
 	WORD $0x3dc00212 // ldr q18, [x16]
 end_119:
 	WORD $0x4e32ce2d // fmla v13.4s, v17.4s, v18.4s
-done232:
+done234:
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -5055,19 +5058,20 @@ done232:
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $0x04, R9
-	JMP row230
-next231:
+	JMP row232
+next233:
 	TST R9, R9
-	BEQ end228
-row238:
+	BEQ end229
+alone231:
+row240:
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD ZR, R10
 	CMP R6, R10
-	BGE rest242
-block241:
+	BGE rest244
+block243:
 	WORD $0x3cea6905 // ldr q5, [x8, x10]
 	WORD $0x3cea6846 // ldr q6, [x2, x10]
 	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
@@ -5088,29 +5092,29 @@ block241:
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
 	ADD $0x00000040, R10
 	CMP R6, R10
-	BLT block241
-rest242:
+	BLT block243
+rest244:
 	CMP $0x04, R3
-	BLT last243
+	BLT last245
 	WORD $0x3cea6905 // ldr q5, [x8, x10]
 	WORD $0x3cea6846 // ldr q6, [x2, x10]
 	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
 	CMP $0x08, R3
-	BLT last244
+	BLT last246
 	ADD R10<<0, R8, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	ADD R10<<0, R2, R16
 	WORD $0x3dc00606 // ldr q6, [x16, #16]
 	WORD $0x4e26cca2 // fmla v2.4s, v5.4s, v6.4s
 	CMP $0x0c, R3
-	BLT last245
+	BLT last247
 	ADD R10<<0, R8, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	ADD R10<<0, R2, R16
 	WORD $0x3dc00a06 // ldr q6, [x16, #32]
 	WORD $0x4e26cca3 // fmla v3.4s, v5.4s, v6.4s
 	TST R7, R7
-	BEQ done240
+	BEQ done242
 	ADD R10<<0, R8, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_120
@@ -5146,10 +5150,10 @@ four_121:
 	WORD $0x3dc00206 // ldr q6, [x16]
 end_121:
 	WORD $0x4e26cca4 // fmla v4.4s, v5.4s, v6.4s
-	JMP done240
-last245:
+	JMP done242
+last247:
 	TST R7, R7
-	BEQ done240
+	BEQ done242
 	ADD R10<<0, R8, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_122
@@ -5185,10 +5189,10 @@ four_123:
 	WORD $0x3dc00206 // ldr q6, [x16]
 end_123:
 	WORD $0x4e26cca3 // fmla v3.4s, v5.4s, v6.4s
-	JMP done240
-last244:
+	JMP done242
+last246:
 	TST R7, R7
-	BEQ done240
+	BEQ done242
 	ADD R10<<0, R8, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_124
@@ -5224,10 +5228,10 @@ four_125:
 	WORD $0x3dc00206 // ldr q6, [x16]
 end_125:
 	WORD $0x4e26cca2 // fmla v2.4s, v5.4s, v6.4s
-	JMP done240
-last243:
+	JMP done242
+last245:
 	TST R7, R7
-	BEQ done240
+	BEQ done242
 	ADD R10<<0, R8, R16
 	TBNZ $2, R7, four_126
 	TBZ $1, R7, fewer_126
@@ -5261,7 +5265,7 @@ four_127:
 	WORD $0x3dc00206 // ldr q6, [x16]
 end_127:
 	WORD $0x4e26cca1 // fmla v1.4s, v5.4s, v6.4s
-done240:
+done242:
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -5275,8 +5279,8 @@ done240:
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R9
-	BNE row238
-end228:
+	BNE row240
+end229:
 	RET
 
 // func softmax128(args *byte)
@@ -5285,10 +5289,10 @@ TEXT ·softmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end246
+	BLE end248
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end246
+	BLE end248
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -5299,7 +5303,7 @@ TEXT ·softmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD R3, R7
 	AND $0x03, R7
 	MOVD 32(R0), R8
-row247:
+row249:
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
@@ -5307,8 +5311,8 @@ row247:
 	WORD $0x4ea01c04 // mov v4.16b, v0.16b
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest251
-block250:
+	BGE rest253
+block252:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
@@ -5326,27 +5330,27 @@ block250:
 	WORD $0x6eff1ca4 // bif v4.16b, v5.16b, v31.16b
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block250
-rest251:
+	BLT block252
+rest253:
 	CMP $0x04, R3
-	BLT last252
+	BLT last254
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
 	CMP $0x08, R3
-	BLT last253
+	BLT last255
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x6ea5e45f // fcmgt v31.4s, v2.4s, v5.4s
 	WORD $0x6eff1ca2 // bif v2.16b, v5.16b, v31.16b
 	CMP $0x0c, R3
-	BLT last254
+	BLT last256
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x6ea5e47f // fcmgt v31.4s, v3.4s, v5.4s
 	WORD $0x6eff1ca3 // bif v3.16b, v5.16b, v31.16b
 	TST R7, R7
-	BEQ done249
+	BEQ done251
 	ADD R9<<0, R2, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_128
@@ -5372,10 +5376,10 @@ end_128:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e49f // fcmgt v31.4s, v4.4s, v0.4s
 	WORD $0x6eff1c04 // bif v4.16b, v0.16b, v31.16b
-	JMP done249
-last254:
+	JMP done251
+last256:
 	TST R7, R7
-	BEQ done249
+	BEQ done251
 	ADD R9<<0, R2, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_129
@@ -5401,10 +5405,10 @@ end_129:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e47f // fcmgt v31.4s, v3.4s, v0.4s
 	WORD $0x6eff1c03 // bif v3.16b, v0.16b, v31.16b
-	JMP done249
-last253:
+	JMP done251
+last255:
 	TST R7, R7
-	BEQ done249
+	BEQ done251
 	ADD R9<<0, R2, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_130
@@ -5430,10 +5434,10 @@ end_130:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e45f // fcmgt v31.4s, v2.4s, v0.4s
 	WORD $0x6eff1c02 // bif v2.16b, v0.16b, v31.16b
-	JMP done249
-last252:
+	JMP done251
+last254:
 	TST R7, R7
-	BEQ done249
+	BEQ done251
 	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_131
 	TBZ $1, R7, fewer_131
@@ -5458,7 +5462,7 @@ end_131:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e43f // fcmgt v31.4s, v1.4s, v0.4s
 	WORD $0x6eff1c01 // bif v1.16b, v0.16b, v31.16b
-done249:
+done251:
 	WORD $0x6ea3e43f // fcmgt v31.4s, v1.4s, v3.4s
 	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x6e631c20 // bsl v0.16b, v1.16b, v3.16b
@@ -5480,8 +5484,8 @@ done249:
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest257
-block256:
+	BGE rest259
+block258:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -5682,10 +5686,10 @@ block256:
 	WORD $0x3d800e08 // str q8, [x16, #48]
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block256
-rest257:
+	BLT block258
+rest259:
 	CMP $0x04, R3
-	BLT last258
+	BLT last260
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -5735,7 +5739,7 @@ rest257:
 	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
 	WORD $0x3ca96828 // str q8, [x1, x9]
 	CMP $0x08, R3
-	BLT last259
+	BLT last261
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -5787,7 +5791,7 @@ rest257:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800608 // str q8, [x16, #16]
 	CMP $0x0c, R3
-	BLT last260
+	BLT last262
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -5839,7 +5843,7 @@ rest257:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800a08 // str q8, [x16, #32]
 	TST R7, R7
-	BEQ done255
+	BEQ done257
 	ADD R9<<0, R2, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_132
@@ -5925,10 +5929,10 @@ fewer_133:
 four_133:
 	WORD $0x3d800207 // str q7, [x16]
 end_133:
-	JMP done255
-last260:
+	JMP done257
+last262:
 	TST R7, R7
-	BEQ done255
+	BEQ done257
 	ADD R9<<0, R2, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_134
@@ -6014,10 +6018,10 @@ fewer_135:
 four_135:
 	WORD $0x3d800207 // str q7, [x16]
 end_135:
-	JMP done255
-last259:
+	JMP done257
+last261:
 	TST R7, R7
-	BEQ done255
+	BEQ done257
 	ADD R9<<0, R2, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_136
@@ -6103,10 +6107,10 @@ fewer_137:
 four_137:
 	WORD $0x3d800207 // str q7, [x16]
 end_137:
-	JMP done255
-last258:
+	JMP done257
+last260:
 	TST R7, R7
-	BEQ done255
+	BEQ done257
 	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_138
 	TBZ $1, R7, fewer_138
@@ -6190,7 +6194,7 @@ fewer_139:
 four_139:
 	WORD $0x3d800207 // str q7, [x16]
 end_139:
-done255:
+done257:
 	WORD $0x4e23d420 // fadd v0.4s, v1.4s, v3.4s
 	WORD $0x4e24d441 // fadd v1.4s, v2.4s, v4.4s
 	WORD $0x4e21d400 // fadd v0.4s, v0.4s, v1.4s
@@ -6201,8 +6205,8 @@ done255:
 	WORD $0x4e040400 // dup v0.4s, v0.s[0]
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest263
-block262:
+	BGE rest265
+block264:
 	WORD $0x3ce96821 // ldr q1, [x1, x9]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
@@ -6223,29 +6227,29 @@ block262:
 	WORD $0x3d800e01 // str q1, [x16, #48]
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block262
-rest263:
+	BLT block264
+rest265:
 	CMP $0x04, R3
-	BLT last264
+	BLT last266
 	WORD $0x3ce96821 // ldr q1, [x1, x9]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	WORD $0x3ca96821 // str q1, [x1, x9]
 	CMP $0x08, R3
-	BLT last265
+	BLT last267
 	ADD R9<<0, R1, R16
 	WORD $0x3dc00601 // ldr q1, [x16, #16]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	WORD $0x3d800601 // str q1, [x16, #16]
 	CMP $0x0c, R3
-	BLT last266
+	BLT last268
 	ADD R9<<0, R1, R16
 	WORD $0x3dc00a01 // ldr q1, [x16, #32]
 	WORD $0x6e20fc21 // fdiv v1.4s, v1.4s, v0.4s
 	ADD R9<<0, R1, R16
 	WORD $0x3d800a01 // str q1, [x16, #32]
 	TST R7, R7
-	BEQ done261
+	BEQ done263
 	ADD R9<<0, R1, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_140
@@ -6280,10 +6284,10 @@ fewer_141:
 four_141:
 	WORD $0x3d800201 // str q1, [x16]
 end_141:
-	JMP done261
-last266:
+	JMP done263
+last268:
 	TST R7, R7
-	BEQ done261
+	BEQ done263
 	ADD R9<<0, R1, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_142
@@ -6318,10 +6322,10 @@ fewer_143:
 four_143:
 	WORD $0x3d800201 // str q1, [x16]
 end_143:
-	JMP done261
-last265:
+	JMP done263
+last267:
 	TST R7, R7
-	BEQ done261
+	BEQ done263
 	ADD R9<<0, R1, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_144
@@ -6356,10 +6360,10 @@ fewer_145:
 four_145:
 	WORD $0x3d800201 // str q1, [x16]
 end_145:
-	JMP done261
-last264:
+	JMP done263
+last266:
 	TST R7, R7
-	BEQ done261
+	BEQ done263
 	ADD R9<<0, R1, R16
 	TBNZ $2, R7, four_146
 	TBZ $1, R7, fewer_146
@@ -6392,14 +6396,14 @@ fewer_147:
 four_147:
 	WORD $0x3d800201 // str q1, [x16]
 end_147:
-done261:
+done263:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE row247
-end246:
+	BNE row249
+end248:
 	RET
 
 // func logSoftmax128(args *byte)
@@ -6408,10 +6412,10 @@ TEXT ·logSoftmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end267
+	BLE end269
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end267
+	BLE end269
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -6422,7 +6426,7 @@ TEXT ·logSoftmax128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD R3, R7
 	AND $0x03, R7
 	MOVD 32(R0), R8
-row268:
+row270:
 	WORD $0x3dc07a60 // ldr q0, [x19, #480]
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	WORD $0x4ea01c02 // mov v2.16b, v0.16b
@@ -6430,8 +6434,8 @@ row268:
 	WORD $0x4ea01c04 // mov v4.16b, v0.16b
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest272
-block271:
+	BGE rest274
+block273:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
@@ -6449,27 +6453,27 @@ block271:
 	WORD $0x6eff1ca4 // bif v4.16b, v5.16b, v31.16b
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block271
-rest272:
+	BLT block273
+rest274:
 	CMP $0x04, R3
-	BLT last273
+	BLT last275
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x6ea5e43f // fcmgt v31.4s, v1.4s, v5.4s
 	WORD $0x6eff1ca1 // bif v1.16b, v5.16b, v31.16b
 	CMP $0x08, R3
-	BLT last274
+	BLT last276
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x6ea5e45f // fcmgt v31.4s, v2.4s, v5.4s
 	WORD $0x6eff1ca2 // bif v2.16b, v5.16b, v31.16b
 	CMP $0x0c, R3
-	BLT last275
+	BLT last277
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x6ea5e47f // fcmgt v31.4s, v3.4s, v5.4s
 	WORD $0x6eff1ca3 // bif v3.16b, v5.16b, v31.16b
 	TST R7, R7
-	BEQ done270
+	BEQ done272
 	ADD R9<<0, R2, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_148
@@ -6495,10 +6499,10 @@ end_148:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e49f // fcmgt v31.4s, v4.4s, v0.4s
 	WORD $0x6eff1c04 // bif v4.16b, v0.16b, v31.16b
-	JMP done270
-last275:
+	JMP done272
+last277:
 	TST R7, R7
-	BEQ done270
+	BEQ done272
 	ADD R9<<0, R2, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_149
@@ -6524,10 +6528,10 @@ end_149:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e47f // fcmgt v31.4s, v3.4s, v0.4s
 	WORD $0x6eff1c03 // bif v3.16b, v0.16b, v31.16b
-	JMP done270
-last274:
+	JMP done272
+last276:
 	TST R7, R7
-	BEQ done270
+	BEQ done272
 	ADD R9<<0, R2, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_150
@@ -6553,10 +6557,10 @@ end_150:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e45f // fcmgt v31.4s, v2.4s, v0.4s
 	WORD $0x6eff1c02 // bif v2.16b, v0.16b, v31.16b
-	JMP done270
-last273:
+	JMP done272
+last275:
 	TST R7, R7
-	BEQ done270
+	BEQ done272
 	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_151
 	TBZ $1, R7, fewer_151
@@ -6581,7 +6585,7 @@ end_151:
 	WORD $0x6ea61ca0 // bit v0.16b, v5.16b, v6.16b
 	WORD $0x6ea0e43f // fcmgt v31.4s, v1.4s, v0.4s
 	WORD $0x6eff1c01 // bif v1.16b, v0.16b, v31.16b
-done270:
+done272:
 	WORD $0x6ea3e43f // fcmgt v31.4s, v1.4s, v3.4s
 	WORD $0x4ebf1fe0 // mov v0.16b, v31.16b
 	WORD $0x6e631c20 // bsl v0.16b, v1.16b, v3.16b
@@ -6603,8 +6607,8 @@ done270:
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest278
-block277:
+	BGE rest280
+block279:
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -6798,10 +6802,10 @@ block277:
 	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block277
-rest278:
+	BLT block279
+rest280:
 	CMP $0x04, R3
-	BLT last279
+	BLT last281
 	WORD $0x3ce96845 // ldr q5, [x2, x9]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
 	WORD $0x3dc00666 // ldr q6, [x19, #16]
@@ -6850,7 +6854,7 @@ rest278:
 	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
 	WORD $0x4e28d421 // fadd v1.4s, v1.4s, v8.4s
 	CMP $0x08, R3
-	BLT last280
+	BLT last282
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00605 // ldr q5, [x16, #16]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -6900,7 +6904,7 @@ rest278:
 	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
 	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
 	CMP $0x0c, R3
-	BLT last281
+	BLT last283
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a05 // ldr q5, [x16, #32]
 	WORD $0x4ea0d4a5 // fsub v5.4s, v5.4s, v0.4s
@@ -6950,7 +6954,7 @@ rest278:
 	WORD $0x6e25dd08 // fmul v8.4s, v8.4s, v5.4s
 	WORD $0x4e28d463 // fadd v3.4s, v3.4s, v8.4s
 	TST R7, R7
-	BEQ done276
+	BEQ done278
 	ADD R9<<0, R2, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_152
@@ -7020,10 +7024,10 @@ end_152:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d484 // fadd v4.4s, v4.4s, v5.4s
-	JMP done276
-last281:
+	JMP done278
+last283:
 	TST R7, R7
-	BEQ done276
+	BEQ done278
 	ADD R9<<0, R2, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_153
@@ -7093,10 +7097,10 @@ end_153:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d463 // fadd v3.4s, v3.4s, v5.4s
-	JMP done276
-last280:
+	JMP done278
+last282:
 	TST R7, R7
-	BEQ done276
+	BEQ done278
 	ADD R9<<0, R2, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_154
@@ -7166,10 +7170,10 @@ end_154:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d442 // fadd v2.4s, v2.4s, v5.4s
-	JMP done276
-last279:
+	JMP done278
+last281:
 	TST R7, R7
-	BEQ done276
+	BEQ done278
 	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_155
 	TBZ $1, R7, fewer_155
@@ -7238,7 +7242,7 @@ end_155:
 	WORD $0x3dc00125 // ldr q5, [x9, #0]
 	WORD $0x4e281ca5 // and v5.16b, v5.16b, v8.16b
 	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
-done276:
+done278:
 	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
 	WORD $0x4e24d442 // fadd v2.4s, v2.4s, v4.4s
 	WORD $0x4e22d421 // fadd v1.4s, v1.4s, v2.4s
@@ -7304,8 +7308,8 @@ done276:
 	WORD $0x6e621c61 // bsl v1.16b, v3.16b, v2.16b
 	MOVD ZR, R9
 	CMP R6, R9
-	BGE rest284
-block283:
+	BGE rest286
+block285:
 	WORD $0x3ce96842 // ldr q2, [x2, x9]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
@@ -7330,16 +7334,16 @@ block283:
 	WORD $0x3d800e02 // str q2, [x16, #48]
 	ADD $0x00000040, R9
 	CMP R6, R9
-	BLT block283
-rest284:
+	BLT block285
+rest286:
 	CMP $0x04, R3
-	BLT last285
+	BLT last287
 	WORD $0x3ce96842 // ldr q2, [x2, x9]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
 	WORD $0x4ea1d442 // fsub v2.4s, v2.4s, v1.4s
 	WORD $0x3ca96822 // str q2, [x1, x9]
 	CMP $0x08, R3
-	BLT last286
+	BLT last288
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00602 // ldr q2, [x16, #16]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
@@ -7347,7 +7351,7 @@ rest284:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800602 // str q2, [x16, #16]
 	CMP $0x0c, R3
-	BLT last287
+	BLT last289
 	ADD R9<<0, R2, R16
 	WORD $0x3dc00a02 // ldr q2, [x16, #32]
 	WORD $0x4ea0d442 // fsub v2.4s, v2.4s, v0.4s
@@ -7355,7 +7359,7 @@ rest284:
 	ADD R9<<0, R1, R16
 	WORD $0x3d800a02 // str q2, [x16, #32]
 	TST R7, R7
-	BEQ done282
+	BEQ done284
 	ADD R9<<0, R2, R16
 	ADD $48, R16
 	TBNZ $2, R7, four_156
@@ -7391,10 +7395,10 @@ fewer_157:
 four_157:
 	WORD $0x3d800202 // str q2, [x16]
 end_157:
-	JMP done282
-last287:
+	JMP done284
+last289:
 	TST R7, R7
-	BEQ done282
+	BEQ done284
 	ADD R9<<0, R2, R16
 	ADD $32, R16
 	TBNZ $2, R7, four_158
@@ -7430,10 +7434,10 @@ fewer_159:
 four_159:
 	WORD $0x3d800202 // str q2, [x16]
 end_159:
-	JMP done282
-last286:
+	JMP done284
+last288:
 	TST R7, R7
-	BEQ done282
+	BEQ done284
 	ADD R9<<0, R2, R16
 	ADD $16, R16
 	TBNZ $2, R7, four_160
@@ -7469,10 +7473,10 @@ fewer_161:
 four_161:
 	WORD $0x3d800202 // str q2, [x16]
 end_161:
-	JMP done282
-last285:
+	JMP done284
+last287:
 	TST R7, R7
-	BEQ done282
+	BEQ done284
 	ADD R9<<0, R2, R16
 	TBNZ $2, R7, four_162
 	TBZ $1, R7, fewer_162
@@ -7506,14 +7510,14 @@ fewer_163:
 four_163:
 	WORD $0x3d800202 // str q2, [x16]
 end_163:
-done282:
+done284:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE row268
-end267:
+	BNE row270
+end269:
 	RET
 
 // func copyRows128(args *byte)
@@ -7521,10 +7525,10 @@ TEXT ·copyRows128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end288
+	BLE end290
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end288
+	BLE end290
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
@@ -7533,19 +7537,19 @@ TEXT ·copyRows128(SB), NOSPLIT|NOFRAME, $0-8
 	LSL $0x02, R6
 	AND $0x03, R3
 	MOVD 32(R0), R7
-row289:
+row291:
 	MOVD ZR, R8
 	CMP R6, R8
-	BGE rest293
-block292:
+	BGE rest295
+block294:
 	WORD $0x3ce86840 // ldr q0, [x2, x8]
 	WORD $0x3ca86820 // str q0, [x1, x8]
 	ADD $0x00000010, R8
 	CMP R6, R8
-	BLT block292
-rest293:
+	BLT block294
+rest295:
 	TST R3, R3
-	BEQ done291
+	BEQ done293
 	ADD R8<<0, R2, R16
 	TBNZ $2, R3, four_164
 	TBZ $1, R3, fewer_164
@@ -7577,14 +7581,14 @@ fewer_165:
 four_165:
 	WORD $0x3d800200 // str q0, [x16]
 end_165:
-done291:
+done293:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	MOVD 64(R0), R17
 	ADD R17, R2
 	SUBS $1, R7
-	BNE row289
-end288:
+	BNE row291
+end290:
 	RET
 
 // func transpose128(args *byte)
@@ -7592,14 +7596,14 @@ TEXT ·transpose128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end294
+	BLE end296
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end294
+	BLE end296
 	MOVD 8(R0), R1
 	MOVD 0(R0), R2
 	MOVD 32(R0), R3
-block295:
+block297:
 	MOVD R3, R6
 	MOVD $0x00000004, R7
 	CMP R7, R6
@@ -7607,7 +7611,7 @@ block295:
 	MOVD R1, R7
 	MOVD R2, R8
 	MOVD 40(R0), R9
-block296:
+block298:
 	MOVD R9, R10
 	MOVD $0x00000004, R11
 	CMP R11, R10
@@ -7711,7 +7715,7 @@ four_170:
 	WORD $0x3d800163 // str q3, [x11]
 end_170:
 	SUBS $1, R10
-	BLE stored297
+	BLE stored299
 	MOVD 56(R0), R17
 	ADD R17, R11
 	TBNZ $2, R6, four_171
@@ -7729,7 +7733,7 @@ four_171:
 	WORD $0x3d800161 // str q1, [x11]
 end_171:
 	SUBS $1, R10
-	BLE stored297
+	BLE stored299
 	MOVD 56(R0), R17
 	ADD R17, R11
 	TBNZ $2, R6, four_172
@@ -7747,7 +7751,7 @@ four_172:
 	WORD $0x3d800164 // str q4, [x11]
 end_172:
 	SUBS $1, R10
-	BLE stored297
+	BLE stored299
 	MOVD 56(R0), R17
 	ADD R17, R11
 	TBNZ $2, R6, four_173
@@ -7764,20 +7768,20 @@ fewer_173:
 four_173:
 	WORD $0x3d800160 // str q0, [x11]
 end_173:
-stored297:
+stored299:
 	ADD $0x10, R7
 	MOVD 56(R0), R10
 	LSL $0x02, R10
 	ADD R10, R8
 	SUBS $0x04, R9
-	BGT block296
+	BGT block298
 	MOVD 64(R0), R6
 	LSL $0x02, R6
 	ADD R6, R1
 	ADD $0x10, R2
 	SUBS $0x04, R3
-	BGT block295
-end294:
+	BGT block297
+end296:
 	RET
 
 // func copyBlocks128(args *byte)
@@ -7785,43 +7789,43 @@ TEXT ·copyBlocks128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end298
+	BLE end300
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end298
+	BLE end300
 	MOVD 48(R0), R17
 	CMP $0x00, R17
-	BLE end298
+	BLE end300
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R3
 	MOVD 56(R0), R6
 	MOVD 64(R0), R7
 	CMP $0x04, R3
-	BLT narrow299
-	BEQ full300
+	BLT narrow301
+	BEQ full302
 	MOVD R3, R8
 	AND $-4, R8
 	LSL $0x02, R8
 	AND $0x03, R3
 	MOVD 48(R0), R9
-blocks301:
+blocks303:
 	MOVD R1, R10
 	MOVD R2, R11
 	MOVD 32(R0), R12
-row302:
+row304:
 	MOVD ZR, R13
 	CMP R8, R13
-	BGE rest306
-block305:
+	BGE rest308
+block307:
 	WORD $0x3ced6960 // ldr q0, [x11, x13]
 	WORD $0x3cad6940 // str q0, [x10, x13]
 	ADD $0x00000010, R13
 	CMP R8, R13
-	BLT block305
-rest306:
+	BLT block307
+rest308:
 	TST R3, R3
-	BEQ done304
+	BEQ done306
 	ADD R13<<0, R11, R16
 	TBNZ $2, R3, four_174
 	TBZ $1, R3, fewer_174
@@ -7853,45 +7857,45 @@ fewer_175:
 four_175:
 	WORD $0x3d800200 // str q0, [x16]
 end_175:
-done304:
+done306:
 	ADD R6, R10
 	ADD R7, R11
 	SUBS $1, R12
-	BNE row302
+	BNE row304
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
 	SUBS $1, R9
-	BNE blocks301
-	JMP end298
-full300:
+	BNE blocks303
+	JMP end300
+full302:
 	MOVD 48(R0), R3
-blocks307:
+blocks309:
 	MOVD R1, R8
 	MOVD R2, R9
 	MOVD 32(R0), R10
-row308:
+row310:
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3d800100 // str q0, [x8, #0]
 	ADD R6, R8
 	ADD R7, R9
 	SUBS $1, R10
-	BNE row308
+	BNE row310
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
 	SUBS $1, R3
-	BNE blocks307
-	JMP end298
-narrow299:
+	BNE blocks309
+	JMP end300
+narrow301:
 	MOVD 48(R0), R8
-blocks310:
+blocks312:
 	MOVD R1, R9
 	MOVD R2, R10
 	MOVD 32(R0), R11
-row311:
+row313:
 	TBNZ $2, R3, four_176
 	TBZ $1, R3, fewer_176
 	WORD $0xfd400140 // ldr d0, [x10]
@@ -7924,14 +7928,14 @@ end_177:
 	ADD R6, R9
 	ADD R7, R10
 	SUBS $1, R11
-	BNE row311
+	BNE row313
 	MOVD 96(R0), R17
 	ADD R17, R1
 	MOVD 88(R0), R17
 	ADD R17, R2
 	SUBS $1, R8
-	BNE blocks310
-end298:
+	BNE blocks312
+end300:
 	RET
 
 // func maxOfFour128(args *byte)
@@ -7939,10 +7943,10 @@ TEXT ·maxOfFour128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end313
+	BLE end315
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end313
+	BLE end315
 	MOVD 8(R0), R1
 	MOVD 0(R0), R3
 	MOVD 40(R0), R2
@@ -7963,14 +7967,14 @@ TEXT ·maxOfFour128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R10
 	ADD R10, R10
 	MOVD 32(R0), R11
-row314:
+row316:
 	MOVD R1, R2
 	MOVD 64(R0), R17
 	ADD R17, R2
 	MOVD ZR, R12
 	CMP R6, R12
-	BGE rest318
-block317:
+	BGE rest320
+block319:
 	ADD R12<<1, R1, R16
 	WORD $0x3dc00200 // ldr q0, [x16, #0]
 	ADD R12<<1, R1, R16
@@ -8007,10 +8011,10 @@ block317:
 	WORD $0x3cac6860 // str q0, [x3, x12]
 	ADD $0x00000010, R12
 	CMP R6, R12
-	BLT block317
-rest318:
+	BLT block319
+rest320:
 	TST R7, R7
-	BEQ done316
+	BEQ done318
 	ADD R12<<1, R1, R16
 	TBNZ $2, R8, four_178
 	TBZ $1, R8, fewer_178
@@ -8117,13 +8121,13 @@ fewer_182:
 four_182:
 	WORD $0x3d800200 // str q0, [x16]
 end_182:
-done316:
+done318:
 	MOVD 56(R0), R17
 	ADD R17, R3
 	ADD R10, R1
 	SUBS $1, R11
-	BNE row314
-end313:
+	BNE row316
+end315:
 	RET
 
 // func maxOfFourGrad128(args *byte)
@@ -8131,10 +8135,10 @@ TEXT ·maxOfFourGrad128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end319
+	BLE end321
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end319
+	BLE end321
 	MOVD 8(R0), R1
 	MOVD 0(R0), R3
 	MOVD 16(R0), R6
@@ -8158,14 +8162,14 @@ TEXT ·maxOfFourGrad128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R12
 	ADD R12, R12
 	MOVD 32(R0), R13
-row320:
+row322:
 	MOVD R1, R2
 	MOVD 64(R0), R17
 	ADD R17, R2
 	MOVD ZR, R14
 	CMP R7, R14
-	BGE rest324
-block323:
+	BGE rest326
+block325:
 	ADD R14<<1, R1, R16
 	WORD $0x3dc00200 // ldr q0, [x16, #0]
 	ADD R14<<1, R1, R16
@@ -8223,10 +8227,10 @@ block323:
 	WORD $0x3d800600 // str q0, [x16, #16]
 	ADD $0x00000010, R14
 	CMP R7, R14
-	BLT block323
-rest324:
+	BLT block325
+rest326:
 	TST R8, R8
-	BEQ done322
+	BEQ done324
 	ADD R14<<1, R1, R16
 	TBNZ $2, R9, four_183
 	TBZ $1, R9, fewer_183
@@ -8409,14 +8413,14 @@ fewer_191:
 four_191:
 	WORD $0x3d800200 // str q0, [x16]
 end_191:
-done322:
+done324:
 	ADD R11, R3
 	MOVD 72(R0), R17
 	ADD R17, R6
 	ADD R12, R1
 	SUBS $1, R13
-	BNE row320
-end319:
+	BNE row322
+end321:
 	RET
 
 // func dropout128(args *byte)
@@ -8425,7 +8429,7 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	MOVD args+0(FP), R0
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end325
+	BLE end327
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R0
@@ -8433,9 +8437,9 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	ADD $28, R2, R16
 	WORD $0x4d40ca01 // ld1r {v1.4s}, [x16]
 	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
-loop326:
+loop328:
 	CMP $0x40, R0
-	BLT part327
+	BLT part329
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	ADD $8, R2, R16
 	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
@@ -9038,10 +9042,10 @@ loop326:
 	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
 	ADD $0x00000100, R1
 	SUBS $0x40, R0
-	JMP loop326
-part327:
+	JMP loop328
+part329:
 	TST R0, R0
-	BEQ end325
+	BEQ end327
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	ADD $8, R2, R16
 	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
@@ -9649,16 +9653,16 @@ part327:
 	AND $0x03, R0
 	MOVD ZR, R6
 	CMP R3, R6
-	BGE rest330
-block329:
+	BGE rest332
+block331:
 	WORD $0x3ce66840 // ldr q0, [x2, x6]
 	WORD $0x3ca66820 // str q0, [x1, x6]
 	ADD $0x00000010, R6
 	CMP R3, R6
-	BLT block329
-rest330:
+	BLT block331
+rest332:
 	TST R0, R0
-	BEQ done328
+	BEQ done330
 	ADD R6<<0, R2, R16
 	TBNZ $2, R0, four_192
 	TBZ $1, R0, fewer_192
@@ -9690,8 +9694,8 @@ fewer_193:
 four_193:
 	WORD $0x3d800200 // str q0, [x16]
 end_193:
-done328:
-end325:
+done330:
+end327:
 	RET
 
 // func gemm1x128(args *byte)
@@ -9705,11 +9709,11 @@ TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R7
 	MOVD 72(R0), R8
-tile332:
+tile334:
 	CMP $0x00000020, R6
-	BLT next333
+	BLT next335
 	TST R3, R3
-	BEQ zeros335
+	BEQ zeros337
 	MOVD R3, R9
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
@@ -9719,8 +9723,8 @@ tile332:
 	WORD $0x3dc01525 // ldr q5, [x9, #80]
 	WORD $0x3dc01926 // ldr q6, [x9, #96]
 	WORD $0x3dc01d27 // ldr q7, [x9, #112]
-	JMP ready336
-zeros335:
+	JMP ready338
+zeros337:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9729,13 +9733,13 @@ zeros335:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready336:
+ready338:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed338
-k337:
+	BLE summed340
+k339:
 	WORD $0x3dc00148 // ldr q8, [x10, #0]
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
@@ -9756,11 +9760,11 @@ k337:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k337
-summed338:
+	BNE k339
+summed340:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain339
+	BEQ plain341
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -9793,7 +9797,7 @@ summed338:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain339:
+plain341:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9806,35 +9810,35 @@ plain339:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same334
+	BEQ same336
 	ADD $0x00000080, R3
-same334:
+same336:
 	SUBS $0x00000020, R6
-	JMP tile332
-next333:
-tile340:
+	JMP tile334
+next335:
+tile342:
 	CMP $0x00000010, R6
-	BLT next341
+	BLT next343
 	TST R3, R3
-	BEQ zeros343
+	BEQ zeros345
 	MOVD R3, R9
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
 	WORD $0x3dc00d23 // ldr q3, [x9, #48]
-	JMP ready344
-zeros343:
+	JMP ready346
+zeros345:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready344:
+ready346:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed346
-k345:
+	BLE summed348
+k347:
 	WORD $0x3dc00144 // ldr q4, [x10, #0]
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
@@ -9847,11 +9851,11 @@ k345:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k345
-summed346:
+	BNE k347
+summed348:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain347
+	BEQ plain349
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -9868,7 +9872,7 @@ summed346:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain347:
+plain349:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9877,19 +9881,19 @@ plain347:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same342
+	BEQ same344
 	ADD $0x00000040, R3
-same342:
+same344:
 	SUBS $0x00000010, R6
-	JMP tile340
-next341:
+	JMP tile342
+next343:
 	TST R6, R6
-	BLE end331
+	BLE end333
 	MOVD R6, R9
 	SUBS $0x0c, R9
-	BLE fewer350
+	BLE fewer352
 	TST R3, R3
-	BEQ zeros351
+	BEQ zeros353
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
@@ -9909,18 +9913,18 @@ fewer_194:
 four_194:
 	WORD $0x3dc00203 // ldr q3, [x16]
 end_194:
-	JMP ready352
-zeros351:
+	JMP ready354
+zeros353:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready352:
+ready354:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed354
-k353:
+	BLE summed356
+k355:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	WORD $0x3dc00445 // ldr q5, [x2, #16]
 	WORD $0x3dc00846 // ldr q6, [x2, #32]
@@ -9948,11 +9952,11 @@ end_195:
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R6
-	BNE k353
-summed354:
+	BNE k355
+summed356:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain355
+	BEQ plain357
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -9969,7 +9973,7 @@ summed354:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain355:
+plain357:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
@@ -9989,13 +9993,13 @@ fewer_196:
 four_196:
 	WORD $0x3d800203 // str q3, [x16]
 end_196:
-	JMP end331
-fewer350:
+	JMP end333
+fewer352:
 	MOVD R6, R9
 	SUBS $0x08, R9
-	BLE fewer356
+	BLE fewer358
 	TST R3, R3
-	BEQ zeros357
+	BEQ zeros359
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
@@ -10014,17 +10018,17 @@ fewer_197:
 four_197:
 	WORD $0x3dc00202 // ldr q2, [x16]
 end_197:
-	JMP ready358
-zeros357:
+	JMP ready360
+zeros359:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready358:
+ready360:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed360
-k359:
+	BLE summed362
+k361:
 	WORD $0x3dc00043 // ldr q3, [x2, #0]
 	WORD $0x3dc00444 // ldr q4, [x2, #16]
 	ADD $32, R2, R16
@@ -10050,11 +10054,11 @@ end_198:
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R6
-	BNE k359
-summed360:
+	BNE k361
+summed362:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain361
+	BEQ plain363
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
@@ -10067,7 +10071,7 @@ summed360:
 	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
 	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
-plain361:
+plain363:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
@@ -10086,13 +10090,13 @@ fewer_199:
 four_199:
 	WORD $0x3d800202 // str q2, [x16]
 end_199:
-	JMP end331
-fewer356:
+	JMP end333
+fewer358:
 	MOVD R6, R9
 	SUBS $0x04, R9
-	BLE fewer362
+	BLE fewer364
 	TST R3, R3
-	BEQ zeros363
+	BEQ zeros365
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
 	TBNZ $2, R9, four_200
@@ -10110,16 +10114,16 @@ fewer_200:
 four_200:
 	WORD $0x3dc00201 // ldr q1, [x16]
 end_200:
-	JMP ready364
-zeros363:
+	JMP ready366
+zeros365:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready364:
+ready366:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed366
-k365:
+	BLE summed368
+k367:
 	WORD $0x3dc00042 // ldr q2, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R9, four_201
@@ -10143,11 +10147,11 @@ end_201:
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R6
-	BNE k365
-summed366:
+	BNE k367
+summed368:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain367
+	BEQ plain369
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
@@ -10156,7 +10160,7 @@ summed366:
 	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
 	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-plain367:
+plain369:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	ADD $16, R0, R16
@@ -10174,10 +10178,10 @@ fewer_202:
 four_202:
 	WORD $0x3d800201 // str q1, [x16]
 end_202:
-	JMP end331
-fewer362:
+	JMP end333
+fewer364:
 	TST R3, R3
-	BEQ zeros368
+	BEQ zeros370
 	TBNZ $2, R6, four_203
 	TBZ $1, R6, fewer_203
 	WORD $0xfd400060 // ldr d0, [x3]
@@ -10193,15 +10197,15 @@ fewer_203:
 four_203:
 	WORD $0x3dc00060 // ldr q0, [x3]
 end_203:
-	JMP ready369
-zeros368:
+	JMP ready371
+zeros370:
 	WORD $0x4f000400 // movi v0.4s, #0
-ready369:
+ready371:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R9
 	TST R9, R9
-	BLE summed371
-k370:
+	BLE summed373
+k372:
 	TBNZ $2, R6, four_204
 	TBZ $1, R6, fewer_204
 	WORD $0xfd400041 // ldr d1, [x2]
@@ -10222,16 +10226,16 @@ end_204:
 	ADD R8, R2
 	ADD R7, R3
 	SUBS $1, R9
-	BNE k370
-summed371:
+	BNE k372
+summed373:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain372
+	BEQ plain374
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c1 // fcmge v1.4s, v30.4s, v0.4s
 	WORD $0x6e205821 // not v1.16b, v1.16b
 	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-plain372:
+plain374:
 	MOVD R1, R0
 	TBNZ $2, R6, four_205
 	TBZ $1, R6, fewer_205
@@ -10247,7 +10251,7 @@ fewer_205:
 four_205:
 	WORD $0x3d800000 // str q0, [x0]
 end_205:
-end331:
+end333:
 	RET
 
 // func gemm2x128(args *byte)
@@ -10261,11 +10265,11 @@ TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile374:
+tile376:
 	CMP $0x00000020, R6
-	BLT next375
+	BLT next377
 	TST R3, R3
-	BEQ zeros377
+	BEQ zeros379
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -10285,8 +10289,8 @@ tile374:
 	WORD $0x3dc0154d // ldr q13, [x10, #80]
 	WORD $0x3dc0194e // ldr q14, [x10, #96]
 	WORD $0x3dc01d4f // ldr q15, [x10, #112]
-	JMP ready378
-zeros377:
+	JMP ready380
+zeros379:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10303,13 +10307,13 @@ zeros377:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready378:
+ready380:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed380
-k379:
+	BLE summed382
+k381:
 	WORD $0x3dc00170 // ldr q16, [x11, #0]
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
@@ -10339,11 +10343,11 @@ k379:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k379
-summed380:
+	BNE k381
+summed382:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain381
+	BEQ plain383
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
@@ -10408,7 +10412,7 @@ summed380:
 	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
 	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
-plain381:
+plain383:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -10431,17 +10435,17 @@ plain381:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same376
+	BEQ same378
 	ADD $0x00000080, R3
-same376:
+same378:
 	SUBS $0x00000020, R6
-	JMP tile374
-next375:
-tile382:
+	JMP tile376
+next377:
+tile384:
 	CMP $0x00000010, R6
-	BLT next383
+	BLT next385
 	TST R3, R3
-	BEQ zeros385
+	BEQ zeros387
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -10453,8 +10457,8 @@ tile382:
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
 	WORD $0x3dc00d47 // ldr q7, [x10, #48]
-	JMP ready386
-zeros385:
+	JMP ready388
+zeros387:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10463,13 +10467,13 @@ zeros385:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready386:
+ready388:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed388
-k387:
+	BLE summed390
+k389:
 	WORD $0x3dc00168 // ldr q8, [x11, #0]
 	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x3dc0096a // ldr q10, [x11, #32]
@@ -10487,11 +10491,11 @@ k387:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k387
-summed388:
+	BNE k389
+summed390:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain389
+	BEQ plain391
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -10524,7 +10528,7 @@ summed388:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain389:
+plain391:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -10539,19 +10543,19 @@ plain389:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same384
+	BEQ same386
 	ADD $0x00000040, R3
-same384:
+same386:
 	SUBS $0x00000010, R6
-	JMP tile382
-next383:
+	JMP tile384
+next385:
 	TST R6, R6
-	BLE end373
+	BLE end375
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer392
+	BLE fewer394
 	TST R3, R3
-	BEQ zeros393
+	BEQ zeros395
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
@@ -10592,8 +10596,8 @@ fewer_207:
 four_207:
 	WORD $0x3dc00207 // ldr q7, [x16]
 end_207:
-	JMP ready394
-zeros393:
+	JMP ready396
+zeros395:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10602,12 +10606,12 @@ zeros393:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready394:
+ready396:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed396
-k395:
+	BLE summed398
+k397:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	WORD $0x3dc00449 // ldr q9, [x2, #16]
 	WORD $0x3dc0084a // ldr q10, [x2, #32]
@@ -10640,11 +10644,11 @@ end_208:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k395
-summed396:
+	BNE k397
+summed398:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain397
+	BEQ plain399
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -10677,7 +10681,7 @@ summed396:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain397:
+plain399:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -10716,13 +10720,13 @@ fewer_210:
 four_210:
 	WORD $0x3d800207 // str q7, [x16]
 end_210:
-	JMP end373
-fewer392:
+	JMP end375
+fewer394:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer398
+	BLE fewer400
 	TST R3, R3
-	BEQ zeros399
+	BEQ zeros401
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
@@ -10761,20 +10765,20 @@ fewer_212:
 four_212:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_212:
-	JMP ready400
-zeros399:
+	JMP ready402
+zeros401:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready400:
+ready402:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed402
-k401:
+	BLE summed404
+k403:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	ADD $32, R2, R16
@@ -10804,11 +10808,11 @@ end_213:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k401
-summed402:
+	BNE k403
+summed404:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain403
+	BEQ plain405
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
@@ -10833,7 +10837,7 @@ summed402:
 	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
 	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
-plain403:
+plain405:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -10870,13 +10874,13 @@ fewer_215:
 four_215:
 	WORD $0x3d800205 // str q5, [x16]
 end_215:
-	JMP end373
-fewer398:
+	JMP end375
+fewer400:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer404
+	BLE fewer406
 	TST R3, R3
-	BEQ zeros405
+	BEQ zeros407
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
 	TBNZ $2, R10, four_216
@@ -10913,18 +10917,18 @@ fewer_217:
 four_217:
 	WORD $0x3dc00203 // ldr q3, [x16]
 end_217:
-	JMP ready406
-zeros405:
+	JMP ready408
+zeros407:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready406:
+ready408:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed408
-k407:
+	BLE summed410
+k409:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_218
@@ -10951,11 +10955,11 @@ end_218:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k407
-summed408:
+	BNE k409
+summed410:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain409
+	BEQ plain411
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -10972,7 +10976,7 @@ summed408:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain409:
+plain411:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R10, four_219
@@ -11007,10 +11011,10 @@ fewer_220:
 four_220:
 	WORD $0x3d800203 // str q3, [x16]
 end_220:
-	JMP end373
-fewer404:
+	JMP end375
+fewer406:
 	TST R3, R3
-	BEQ zeros410
+	BEQ zeros412
 	TBNZ $2, R6, four_221
 	TBZ $1, R6, fewer_221
 	WORD $0xfd400060 // ldr d0, [x3]
@@ -11043,16 +11047,16 @@ fewer_222:
 four_222:
 	WORD $0x3dc00061 // ldr q1, [x3]
 end_222:
-	JMP ready411
-zeros410:
+	JMP ready413
+zeros412:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready411:
+ready413:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed413
-k412:
+	BLE summed415
+k414:
 	TBNZ $2, R6, four_223
 	TBZ $1, R6, fewer_223
 	WORD $0xfd400042 // ldr d2, [x2]
@@ -11075,11 +11079,11 @@ end_223:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R10
-	BNE k412
-summed413:
+	BNE k414
+summed415:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain414
+	BEQ plain416
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
@@ -11088,7 +11092,7 @@ summed413:
 	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
 	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-plain414:
+plain416:
 	TBNZ $2, R6, four_224
 	TBZ $1, R6, fewer_224
 	WORD $0xfd000020 // str d0, [x1]
@@ -11119,7 +11123,7 @@ fewer_225:
 four_225:
 	WORD $0x3d800021 // str q1, [x1]
 end_225:
-end373:
+end375:
 	RET
 
 // func gemm3x128(args *byte)
@@ -11133,11 +11137,11 @@ TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile416:
+tile418:
 	CMP $0x00000018, R6
-	BLT next417
+	BLT next419
 	TST R3, R3
-	BEQ zeros419
+	BEQ zeros421
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -11161,8 +11165,8 @@ tile416:
 	WORD $0x3dc00d4f // ldr q15, [x10, #48]
 	WORD $0x3dc01150 // ldr q16, [x10, #64]
 	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	JMP ready420
-zeros419:
+	JMP ready422
+zeros421:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11181,13 +11185,13 @@ zeros419:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready420:
+ready422:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed422
-k421:
+	BLE summed424
+k423:
 	WORD $0x3dc00172 // ldr q18, [x11, #0]
 	WORD $0x3dc00573 // ldr q19, [x11, #16]
 	WORD $0x3dc00974 // ldr q20, [x11, #32]
@@ -11219,11 +11223,11 @@ k421:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k421
-summed422:
+	BNE k423
+summed424:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain423
+	BEQ plain425
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
@@ -11296,7 +11300,7 @@ summed422:
 	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
 	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
-plain423:
+plain425:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -11323,17 +11327,17 @@ plain423:
 	ADD $0x00000060, R1
 	ADD $0x00000060, R2
 	TST R3, R3
-	BEQ same418
+	BEQ same420
 	ADD $0x00000060, R3
-same418:
+same420:
 	SUBS $0x00000018, R6
-	JMP tile416
-next417:
-tile424:
+	JMP tile418
+next419:
+tile426:
 	CMP $0x00000010, R6
-	BLT next425
+	BLT next427
 	TST R3, R3
-	BEQ zeros427
+	BEQ zeros429
 	MOVD R3, R10
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
@@ -11351,8 +11355,8 @@ tile424:
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
 	WORD $0x3dc00d4b // ldr q11, [x10, #48]
-	JMP ready428
-zeros427:
+	JMP ready430
+zeros429:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11365,13 +11369,13 @@ zeros427:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready428:
+ready430:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed430
-k429:
+	BLE summed432
+k431:
 	WORD $0x3dc0016c // ldr q12, [x11, #0]
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
@@ -11395,11 +11399,11 @@ k429:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k429
-summed430:
+	BNE k431
+summed432:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain431
+	BEQ plain433
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -11448,7 +11452,7 @@ summed430:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain431:
+plain433:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -11469,19 +11473,19 @@ plain431:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same426
+	BEQ same428
 	ADD $0x00000040, R3
-same426:
+same428:
 	SUBS $0x00000010, R6
-	JMP tile424
-next425:
+	JMP tile426
+next427:
 	TST R6, R6
-	BLE end415
+	BLE end417
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer434
+	BLE fewer436
 	TST R3, R3
-	BEQ zeros435
+	BEQ zeros437
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
@@ -11543,8 +11547,8 @@ fewer_228:
 four_228:
 	WORD $0x3dc0020b // ldr q11, [x16]
 end_228:
-	JMP ready436
-zeros435:
+	JMP ready438
+zeros437:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11557,12 +11561,12 @@ zeros435:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready436:
+ready438:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed438
-k437:
+	BLE summed440
+k439:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	WORD $0x3dc0084e // ldr q14, [x2, #32]
@@ -11601,11 +11605,11 @@ end_229:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k437
-summed438:
+	BNE k439
+summed440:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain439
+	BEQ plain441
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -11654,7 +11658,7 @@ summed438:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain439:
+plain441:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -11713,13 +11717,13 @@ fewer_232:
 four_232:
 	WORD $0x3d80020b // str q11, [x16]
 end_232:
-	JMP end415
-fewer434:
+	JMP end417
+fewer436:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer440
+	BLE fewer442
 	TST R3, R3
-	BEQ zeros441
+	BEQ zeros443
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
@@ -11778,8 +11782,8 @@ fewer_235:
 four_235:
 	WORD $0x3dc00208 // ldr q8, [x16]
 end_235:
-	JMP ready442
-zeros441:
+	JMP ready444
+zeros443:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11789,12 +11793,12 @@ zeros441:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
-ready442:
+ready444:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed444
-k443:
+	BLE summed446
+k445:
 	WORD $0x3dc00049 // ldr q9, [x2, #0]
 	WORD $0x3dc0044a // ldr q10, [x2, #16]
 	ADD $32, R2, R16
@@ -11829,11 +11833,11 @@ end_236:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k443
-summed444:
+	BNE k445
+summed446:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain445
+	BEQ plain447
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c9 // fcmge v9.4s, v30.4s, v0.4s
 	WORD $0x6e205929 // not v9.16b, v9.16b
@@ -11870,7 +11874,7 @@ summed444:
 	WORD $0x6e28e7c9 // fcmge v9.4s, v30.4s, v8.4s
 	WORD $0x6e205929 // not v9.16b, v9.16b
 	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
-plain445:
+plain447:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -11926,13 +11930,13 @@ fewer_239:
 four_239:
 	WORD $0x3d800208 // str q8, [x16]
 end_239:
-	JMP end415
-fewer440:
+	JMP end417
+fewer442:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer446
+	BLE fewer448
 	TST R3, R3
-	BEQ zeros447
+	BEQ zeros449
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
 	TBNZ $2, R10, four_240
@@ -11988,20 +11992,20 @@ fewer_242:
 four_242:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_242:
-	JMP ready448
-zeros447:
+	JMP ready450
+zeros449:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready448:
+ready450:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed450
-k449:
+	BLE summed452
+k451:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_243
@@ -12032,11 +12036,11 @@ end_243:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k449
-summed450:
+	BNE k451
+summed452:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain451
+	BEQ plain453
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
@@ -12061,7 +12065,7 @@ summed450:
 	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
 	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
-plain451:
+plain453:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R10, four_244
@@ -12114,10 +12118,10 @@ fewer_246:
 four_246:
 	WORD $0x3d800205 // str q5, [x16]
 end_246:
-	JMP end415
-fewer446:
+	JMP end417
+fewer448:
 	TST R3, R3
-	BEQ zeros452
+	BEQ zeros454
 	TBNZ $2, R6, four_247
 	TBZ $1, R6, fewer_247
 	WORD $0xfd400060 // ldr d0, [x3]
@@ -12167,17 +12171,17 @@ fewer_249:
 four_249:
 	WORD $0x3dc00062 // ldr q2, [x3]
 end_249:
-	JMP ready453
-zeros452:
+	JMP ready455
+zeros454:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready453:
+ready455:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed455
-k454:
+	BLE summed457
+k456:
 	TBNZ $2, R6, four_250
 	TBZ $1, R6, fewer_250
 	WORD $0xfd400043 // ldr d3, [x2]
@@ -12203,11 +12207,11 @@ end_250:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R10
-	BNE k454
-summed455:
+	BNE k456
+summed457:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain456
+	BEQ plain458
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
@@ -12220,7 +12224,7 @@ summed455:
 	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
 	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
-plain456:
+plain458:
 	TBNZ $2, R6, four_251
 	TBZ $1, R6, fewer_251
 	WORD $0xfd000020 // str d0, [x1]
@@ -12267,7 +12271,7 @@ fewer_253:
 four_253:
 	WORD $0x3d800022 // str q2, [x1]
 end_253:
-end415:
+end417:
 	RET
 
 // func gemm4x128(args *byte)
@@ -12282,11 +12286,11 @@ TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile458:
+tile460:
 	CMP $0x00000010, R6
-	BLT next459
+	BLT next461
 	TST R3, R3
-	BEQ zeros461
+	BEQ zeros463
 	MOVD R3, R11
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
@@ -12310,8 +12314,8 @@ tile458:
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
 	WORD $0x3dc00d6f // ldr q15, [x11, #48]
-	JMP ready462
-zeros461:
+	JMP ready464
+zeros463:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12328,13 +12332,13 @@ zeros461:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready462:
+ready464:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed464
-k463:
+	BLE summed466
+k465:
 	WORD $0x3dc00190 // ldr q16, [x12, #0]
 	WORD $0x3dc00591 // ldr q17, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
@@ -12363,11 +12367,11 @@ k463:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k463
-summed464:
+	BNE k465
+summed466:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain465
+	BEQ plain467
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
@@ -12432,7 +12436,7 @@ summed464:
 	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
 	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
-plain465:
+plain467:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -12459,19 +12463,19 @@ plain465:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same460
+	BEQ same462
 	ADD $0x00000040, R3
-same460:
+same462:
 	SUBS $0x00000010, R6
-	JMP tile458
-next459:
+	JMP tile460
+next461:
 	TST R6, R6
-	BLE end457
+	BLE end459
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer468
+	BLE fewer470
 	TST R3, R3
-	BEQ zeros469
+	BEQ zeros471
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
@@ -12554,8 +12558,8 @@ fewer_257:
 four_257:
 	WORD $0x3dc0020f // ldr q15, [x16]
 end_257:
-	JMP ready470
-zeros469:
+	JMP ready472
+zeros471:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12572,12 +12576,12 @@ zeros469:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready470:
+ready472:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed472
-k471:
+	BLE summed474
+k473:
 	WORD $0x3dc00050 // ldr q16, [x2, #0]
 	WORD $0x3dc00451 // ldr q17, [x2, #16]
 	WORD $0x3dc00852 // ldr q18, [x2, #32]
@@ -12621,11 +12625,11 @@ end_258:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k471
-summed472:
+	BNE k473
+summed474:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain473
+	BEQ plain475
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
@@ -12690,7 +12694,7 @@ summed472:
 	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
 	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
-plain473:
+plain475:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -12769,13 +12773,13 @@ fewer_262:
 four_262:
 	WORD $0x3d80020f // str q15, [x16]
 end_262:
-	JMP end457
-fewer468:
+	JMP end459
+fewer470:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer474
+	BLE fewer476
 	TST R3, R3
-	BEQ zeros475
+	BEQ zeros477
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
@@ -12854,8 +12858,8 @@ fewer_266:
 four_266:
 	WORD $0x3dc0020b // ldr q11, [x16]
 end_266:
-	JMP ready476
-zeros475:
+	JMP ready478
+zeros477:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12868,12 +12872,12 @@ zeros475:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready476:
+ready478:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed478
-k477:
+	BLE summed480
+k479:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	ADD $32, R2, R16
@@ -12912,11 +12916,11 @@ end_267:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k477
-summed478:
+	BNE k479
+summed480:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain479
+	BEQ plain481
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -12965,7 +12969,7 @@ summed478:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain479:
+plain481:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -13040,13 +13044,13 @@ fewer_271:
 four_271:
 	WORD $0x3d80020b // str q11, [x16]
 end_271:
-	JMP end457
-fewer474:
+	JMP end459
+fewer476:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer480
+	BLE fewer482
 	TST R3, R3
-	BEQ zeros481
+	BEQ zeros483
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
 	TBNZ $2, R11, four_272
@@ -13121,8 +13125,8 @@ fewer_275:
 four_275:
 	WORD $0x3dc00207 // ldr q7, [x16]
 end_275:
-	JMP ready482
-zeros481:
+	JMP ready484
+zeros483:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13131,12 +13135,12 @@ zeros481:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready482:
+ready484:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed484
-k483:
+	BLE summed486
+k485:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_276
@@ -13170,11 +13174,11 @@ end_276:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k483
-summed484:
+	BNE k485
+summed486:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain485
+	BEQ plain487
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -13207,7 +13211,7 @@ summed484:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain485:
+plain487:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R11, four_277
@@ -13278,10 +13282,10 @@ fewer_280:
 four_280:
 	WORD $0x3d800207 // str q7, [x16]
 end_280:
-	JMP end457
-fewer480:
+	JMP end459
+fewer482:
 	TST R3, R3
-	BEQ zeros486
+	BEQ zeros488
 	TBNZ $2, R6, four_281
 	TBZ $1, R6, fewer_281
 	WORD $0xfd400060 // ldr d0, [x3]
@@ -13348,18 +13352,18 @@ fewer_284:
 four_284:
 	WORD $0x3dc00063 // ldr q3, [x3]
 end_284:
-	JMP ready487
-zeros486:
+	JMP ready489
+zeros488:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready487:
+ready489:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed489
-k488:
+	BLE summed491
+k490:
 	TBNZ $2, R6, four_285
 	TBZ $1, R6, fewer_285
 	WORD $0xfd400044 // ldr d4, [x2]
@@ -13387,11 +13391,11 @@ end_285:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R11
-	BNE k488
-summed489:
+	BNE k490
+summed491:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain490
+	BEQ plain492
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -13408,7 +13412,7 @@ summed489:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain490:
+plain492:
 	TBNZ $2, R6, four_286
 	TBZ $1, R6, fewer_286
 	WORD $0xfd000020 // str d0, [x1]
@@ -13471,7 +13475,7 @@ fewer_289:
 four_289:
 	WORD $0x3d800023 // str q3, [x1]
 end_289:
-end457:
+end459:
 	RET
 
 // func gemm5x128(args *byte)
@@ -13486,11 +13490,11 @@ TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile492:
+tile494:
 	CMP $0x00000010, R6
-	BLT next493
+	BLT next495
 	TST R3, R3
-	BEQ zeros495
+	BEQ zeros497
 	MOVD R3, R11
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
@@ -13520,8 +13524,8 @@ tile492:
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
 	WORD $0x3dc00d73 // ldr q19, [x11, #48]
-	JMP ready496
-zeros495:
+	JMP ready498
+zeros497:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13542,13 +13546,13 @@ zeros495:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready496:
+ready498:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed498
-k497:
+	BLE summed500
+k499:
 	WORD $0x3dc00194 // ldr q20, [x12, #0]
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
@@ -13582,11 +13586,11 @@ k497:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k497
-summed498:
+	BNE k499
+summed500:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain499
+	BEQ plain501
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
@@ -13667,7 +13671,7 @@ summed498:
 	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
 	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
-plain499:
+plain501:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -13700,19 +13704,19 @@ plain499:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same494
+	BEQ same496
 	ADD $0x00000040, R3
-same494:
+same496:
 	SUBS $0x00000010, R6
-	JMP tile492
-next493:
+	JMP tile494
+next495:
 	TST R6, R6
-	BLE end491
+	BLE end493
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer502
+	BLE fewer504
 	TST R3, R3
-	BEQ zeros503
+	BEQ zeros505
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
@@ -13816,8 +13820,8 @@ fewer_294:
 four_294:
 	WORD $0x3dc00213 // ldr q19, [x16]
 end_294:
-	JMP ready504
-zeros503:
+	JMP ready506
+zeros505:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13838,12 +13842,12 @@ zeros503:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready504:
+ready506:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed506
-k505:
+	BLE summed508
+k507:
 	WORD $0x3dc00054 // ldr q20, [x2, #0]
 	WORD $0x3dc00455 // ldr q21, [x2, #16]
 	WORD $0x3dc00856 // ldr q22, [x2, #32]
@@ -13892,11 +13896,11 @@ end_295:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k505
-summed506:
+	BNE k507
+summed508:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain507
+	BEQ plain509
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
@@ -13977,7 +13981,7 @@ summed506:
 	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
 	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
-plain507:
+plain509:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -14076,13 +14080,13 @@ fewer_300:
 four_300:
 	WORD $0x3d800213 // str q19, [x16]
 end_300:
-	JMP end491
-fewer502:
+	JMP end493
+fewer504:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer508
+	BLE fewer510
 	TST R3, R3
-	BEQ zeros509
+	BEQ zeros511
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
@@ -14181,8 +14185,8 @@ fewer_305:
 four_305:
 	WORD $0x3dc0020e // ldr q14, [x16]
 end_305:
-	JMP ready510
-zeros509:
+	JMP ready512
+zeros511:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14198,12 +14202,12 @@ zeros509:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
-ready510:
+ready512:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed512
-k511:
+	BLE summed514
+k513:
 	WORD $0x3dc0004f // ldr q15, [x2, #0]
 	WORD $0x3dc00450 // ldr q16, [x2, #16]
 	ADD $32, R2, R16
@@ -14246,11 +14250,11 @@ end_306:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k511
-summed512:
+	BNE k513
+summed514:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain513
+	BEQ plain515
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cf // fcmge v15.4s, v30.4s, v0.4s
 	WORD $0x6e2059ef // not v15.16b, v15.16b
@@ -14311,7 +14315,7 @@ summed512:
 	WORD $0x6e2ee7cf // fcmge v15.4s, v30.4s, v14.4s
 	WORD $0x6e2059ef // not v15.16b, v15.16b
 	WORD $0x4e2e1dee // and v14.16b, v15.16b, v14.16b
-plain513:
+plain515:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -14405,13 +14409,13 @@ fewer_311:
 four_311:
 	WORD $0x3d80020e // str q14, [x16]
 end_311:
-	JMP end491
-fewer508:
+	JMP end493
+fewer510:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer514
+	BLE fewer516
 	TST R3, R3
-	BEQ zeros515
+	BEQ zeros517
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
 	TBNZ $2, R11, four_312
@@ -14505,8 +14509,8 @@ fewer_316:
 four_316:
 	WORD $0x3dc00209 // ldr q9, [x16]
 end_316:
-	JMP ready516
-zeros515:
+	JMP ready518
+zeros517:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14517,12 +14521,12 @@ zeros515:
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4f000409 // movi v9.4s, #0
-ready516:
+ready518:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed518
-k517:
+	BLE summed520
+k519:
 	WORD $0x3dc0004a // ldr q10, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_317
@@ -14559,11 +14563,11 @@ end_317:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k517
-summed518:
+	BNE k519
+summed520:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain519
+	BEQ plain521
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7ca // fcmge v10.4s, v30.4s, v0.4s
 	WORD $0x6e20594a // not v10.16b, v10.16b
@@ -14604,7 +14608,7 @@ summed518:
 	WORD $0x6e29e7ca // fcmge v10.4s, v30.4s, v9.4s
 	WORD $0x6e20594a // not v10.16b, v10.16b
 	WORD $0x4e291d49 // and v9.16b, v10.16b, v9.16b
-plain519:
+plain521:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R11, four_318
@@ -14693,10 +14697,10 @@ fewer_322:
 four_322:
 	WORD $0x3d800209 // str q9, [x16]
 end_322:
-	JMP end491
-fewer514:
+	JMP end493
+fewer516:
 	TST R3, R3
-	BEQ zeros520
+	BEQ zeros522
 	TBNZ $2, R6, four_323
 	TBZ $1, R6, fewer_323
 	WORD $0xfd400060 // ldr d0, [x3]
@@ -14780,19 +14784,19 @@ fewer_327:
 four_327:
 	WORD $0x3dc00064 // ldr q4, [x3]
 end_327:
-	JMP ready521
-zeros520:
+	JMP ready523
+zeros522:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
-ready521:
+ready523:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed523
-k522:
+	BLE summed525
+k524:
 	TBNZ $2, R6, four_328
 	TBZ $1, R6, fewer_328
 	WORD $0xfd400045 // ldr d5, [x2]
@@ -14822,11 +14826,11 @@ end_328:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R11
-	BNE k522
-summed523:
+	BNE k524
+summed525:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain524
+	BEQ plain526
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c5 // fcmge v5.4s, v30.4s, v0.4s
 	WORD $0x6e2058a5 // not v5.16b, v5.16b
@@ -14847,7 +14851,7 @@ summed523:
 	WORD $0x6e24e7c5 // fcmge v5.4s, v30.4s, v4.4s
 	WORD $0x6e2058a5 // not v5.16b, v5.16b
 	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
-plain524:
+plain526:
 	TBNZ $2, R6, four_329
 	TBZ $1, R6, fewer_329
 	WORD $0xfd000020 // str d0, [x1]
@@ -14926,7 +14930,7 @@ fewer_333:
 four_333:
 	WORD $0x3d800024 // str q4, [x1]
 end_333:
-end491:
+end493:
 	RET
 
 // func gemm6x128(args *byte)
@@ -14942,11 +14946,11 @@ TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
 	ADD R7<<2, R7, R11
-tile526:
+tile528:
 	CMP $0x00000010, R6
-	BLT next527
+	BLT next529
 	TST R3, R3
-	BEQ zeros529
+	BEQ zeros531
 	MOVD R3, R12
 	WORD $0x3dc00180 // ldr q0, [x12, #0]
 	WORD $0x3dc00581 // ldr q1, [x12, #16]
@@ -14982,8 +14986,8 @@ tile526:
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
 	WORD $0x3dc00d97 // ldr q23, [x12, #48]
-	JMP ready530
-zeros529:
+	JMP ready532
+zeros531:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15008,13 +15012,13 @@ zeros529:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready530:
+ready532:
 	MOVD 8(R0), R12
 	MOVD R2, R13
 	MOVD 48(R0), R14
 	TST R14, R14
-	BLE summed532
-k531:
+	BLE summed534
+k533:
 	WORD $0x3dc001b8 // ldr q24, [x13, #0]
 	WORD $0x3dc005b9 // ldr q25, [x13, #16]
 	WORD $0x3dc009ba // ldr q26, [x13, #32]
@@ -15053,11 +15057,11 @@ k531:
 	ADD R9, R13
 	ADD R8, R12
 	SUBS $1, R14
-	BNE k531
-summed532:
+	BNE k533
+summed534:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain533
+	BEQ plain535
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
@@ -15154,7 +15158,7 @@ summed532:
 	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
 	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
-plain533:
+plain535:
 	MOVD R1, R12
 	WORD $0x3d800180 // str q0, [x12, #0]
 	WORD $0x3d800581 // str q1, [x12, #16]
@@ -15193,19 +15197,19 @@ plain533:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same528
+	BEQ same530
 	ADD $0x00000040, R3
-same528:
+same530:
 	SUBS $0x00000010, R6
-	JMP tile526
-next527:
+	JMP tile528
+next529:
 	TST R6, R6
-	BLE end525
+	BLE end527
 	MOVD R6, R12
 	SUBS $0x0c, R12
-	BLE fewer536
+	BLE fewer538
 	TST R3, R3
-	BEQ zeros537
+	BEQ zeros539
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	WORD $0x3dc00862 // ldr q2, [x3, #32]
@@ -15330,8 +15334,8 @@ fewer_339:
 four_339:
 	WORD $0x3dc00217 // ldr q23, [x16]
 end_339:
-	JMP ready538
-zeros537:
+	JMP ready540
+zeros539:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15356,12 +15360,12 @@ zeros537:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready538:
+ready540:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed540
-k539:
+	BLE summed542
+k541:
 	WORD $0x3dc00058 // ldr q24, [x2, #0]
 	WORD $0x3dc00459 // ldr q25, [x2, #16]
 	WORD $0x3dc0085a // ldr q26, [x2, #32]
@@ -15415,11 +15419,11 @@ end_340:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k539
-summed540:
+	BNE k541
+summed542:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain541
+	BEQ plain543
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
@@ -15516,7 +15520,7 @@ summed540:
 	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
 	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
-plain541:
+plain543:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -15635,13 +15639,13 @@ fewer_346:
 four_346:
 	WORD $0x3d800217 // str q23, [x16]
 end_346:
-	JMP end525
-fewer536:
+	JMP end527
+fewer538:
 	MOVD R6, R12
 	SUBS $0x08, R12
-	BLE fewer542
+	BLE fewer544
 	TST R3, R3
-	BEQ zeros543
+	BEQ zeros545
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	WORD $0x3dc00461 // ldr q1, [x3, #16]
 	ADD $32, R3, R16
@@ -15760,8 +15764,8 @@ fewer_352:
 four_352:
 	WORD $0x3dc00211 // ldr q17, [x16]
 end_352:
-	JMP ready544
-zeros543:
+	JMP ready546
+zeros545:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15780,12 +15784,12 @@ zeros543:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready544:
+ready546:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed546
-k545:
+	BLE summed548
+k547:
 	WORD $0x3dc00052 // ldr q18, [x2, #0]
 	WORD $0x3dc00453 // ldr q19, [x2, #16]
 	ADD $32, R2, R16
@@ -15832,11 +15836,11 @@ end_353:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k545
-summed546:
+	BNE k547
+summed548:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain547
+	BEQ plain549
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
@@ -15909,7 +15913,7 @@ summed546:
 	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
 	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
-plain547:
+plain549:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -16022,13 +16026,13 @@ fewer_359:
 four_359:
 	WORD $0x3d800211 // str q17, [x16]
 end_359:
-	JMP end525
-fewer542:
+	JMP end527
+fewer544:
 	MOVD R6, R12
 	SUBS $0x04, R12
-	BLE fewer548
+	BLE fewer550
 	TST R3, R3
-	BEQ zeros549
+	BEQ zeros551
 	WORD $0x3dc00060 // ldr q0, [x3, #0]
 	ADD $16, R3, R16
 	TBNZ $2, R12, four_360
@@ -16141,8 +16145,8 @@ fewer_365:
 four_365:
 	WORD $0x3dc0020b // ldr q11, [x16]
 end_365:
-	JMP ready550
-zeros549:
+	JMP ready552
+zeros551:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -16155,12 +16159,12 @@ zeros549:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready550:
+ready552:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R6
 	TST R6, R6
-	BLE summed552
-k551:
+	BLE summed554
+k553:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_366
@@ -16200,11 +16204,11 @@ end_366:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R6
-	BNE k551
-summed552:
+	BNE k553
+summed554:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain553
+	BEQ plain555
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -16253,7 +16257,7 @@ summed552:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain553:
+plain555:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R12, four_367
@@ -16360,10 +16364,10 @@ fewer_372:
 four_372:
 	WORD $0x3d80020b // str q11, [x16]
 end_372:
-	JMP end525
-fewer548:
+	JMP end527
+fewer550:
 	TST R3, R3
-	BEQ zeros554
+	BEQ zeros556
 	TBNZ $2, R6, four_373
 	TBZ $1, R6, fewer_373
 	WORD $0xfd400060 // ldr d0, [x3]
@@ -16464,20 +16468,20 @@ fewer_378:
 four_378:
 	WORD $0x3dc00065 // ldr q5, [x3]
 end_378:
-	JMP ready555
-zeros554:
+	JMP ready557
+zeros556:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready555:
+ready557:
 	MOVD 8(R0), R3
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed557
-k556:
+	BLE summed559
+k558:
 	TBNZ $2, R6, four_379
 	TBZ $1, R6, fewer_379
 	WORD $0xfd400046 // ldr d6, [x2]
@@ -16509,11 +16513,11 @@ end_379:
 	ADD R9, R2
 	ADD R8, R3
 	SUBS $1, R12
-	BNE k556
-summed557:
+	BNE k558
+summed559:
 	MOVD 104(R0), R17
 	CMP $0x00, R17
-	BEQ plain558
+	BEQ plain560
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
@@ -16538,7 +16542,7 @@ summed557:
 	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
 	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
-plain558:
+plain560:
 	TBNZ $2, R6, four_380
 	TBZ $1, R6, fewer_380
 	WORD $0xfd000020 // str d0, [x1]
@@ -16633,5 +16637,5 @@ fewer_385:
 four_385:
 	WORD $0x3d800025 // str q5, [x1]
 end_385:
-end525:
+end527:
 	RET

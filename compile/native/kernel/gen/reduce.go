@@ -108,19 +108,26 @@ func (m *machine) sumRows(name string, product bool) {
 			m.VMOVSS(sum, mem(dst, i*elem))
 		}
 	}
-	left := args.load(fieldM)
+	left, alone := args.load(fieldM), m.label("alone")
 	if product {
+		m.CMPQ(args.at(fieldN), operand.U32(shortRow))
+		m.JGT(jump(alone))
 		m.together(left, rowsTogether, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() { several(rowsTogether) })
 		m.TESTQ(left, left)
 		m.JEQ(jump(done))
+		m.Label(alone)
 	}
 	m.together(left, 1, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() { several(1) })
 	m.Label(done)
 	m.end()
 }
 
-// rowsTogether is the number of rows that share each vector of the other factor.
-const rowsTogether = 4
+// rowsTogether is the number of rows of at most shortRow numbers that share each vector of the other factor. Processors read
+// several long rows from memory at once more slowly than one after the other.
+const (
+	rowsTogether = 4
+	shortRow     = 128
+)
 
 // columns writes a kernel that combines the rows of a matrix one after the other. It computes up to 4 vectors of
 // columns at once, because each sum waits for the one before.
