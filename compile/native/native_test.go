@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile/native/kernel"
@@ -279,6 +280,27 @@ func TestUpdatesInPlace(t *testing.T) {
 				t.Errorf("%s: the sum is %v, want %v", c.name, v, want["seen"].Data[0])
 			}
 			env.Values["x"] = got
+		}
+	}
+}
+
+// TestJoinedCalls checks that a dense layer with a ReLU and its gradient have no calls for the ReLU and its comparison.
+func TestJoinedCalls(t *testing.T) {
+	b := graph.NewBuilder("dense")
+	x, w := b.Input("x", graph.Float, graph.Shape{9, 5}), b.Param("w", graph.Shape{5, 7})
+	b.Output("loss", b.SumAll(b.Relu(b.Add(b.MatMul(x, w), b.Param("bias", graph.Shape{1, 7})))))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = gradientOf(t, g)
+	p, err := Compile(g, 1, 1, Options{Kernels: kernel.Best(), Memory: NewMemory()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, call := range []string{"Relu ", "GreaterV"} {
+		if strings.Contains(p.String(), call) {
+			t.Errorf("the plan has a call of %s:\n%s", call, p)
 		}
 	}
 }
