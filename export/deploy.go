@@ -15,7 +15,7 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
@@ -88,8 +88,8 @@ func (m *Deployment) Docker(dir string, from DockerSource) ([]File, error) {
 		}
 		files = append(files, File{Path: filepath.Join(dir, copied.to), Content: content})
 	}
-	pins := slices.DeleteFunc(slices.Clone(onnxruntime.Pins()), func(p native.Pin) bool {
-		return !strings.HasPrefix(p.System, "linux/") || p.Via != native.ViaPip
+	pins := slices.DeleteFunc(slices.Clone(onnxruntime.Pins()), func(p libraries.Pin) bool {
+		return !strings.HasPrefix(p.System, "linux/") || p.Via != libraries.ViaPip
 	})
 	values := map[string]any{"Name": m.Name, "Version": from.Version, "Local": from.Program != "", "Libraries": pins}
 	for _, name := range []string{"Dockerfile", "service.Dockerfile"} {

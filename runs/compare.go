@@ -83,13 +83,13 @@ func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
 	if err != nil {
 		return nil, err
 	}
-	var files, native predictors
+	var files, references predictors
 	defer files.Close()
-	defer native.Close()
+	defer references.Close()
 	if _, err := files.addFile(ModelPath(dir)); err != nil {
 		return nil, err
 	}
-	if err := native.addNative(program, state); err != nil {
+	if err := references.addReferences(program, state); err != nil {
 		return nil, err
 	}
 	draw := bagsLikeTraining(program, state)
@@ -103,11 +103,11 @@ func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
 	}
 	if images != nil {
 		defer images.session.Close()
-		images.wrap(&native)
+		images.wrap(&references)
 		draw = images.noise(draw)
 	}
-	draw.Rounding = native.rounding
-	return compareOn(append(native.list, files.list...), draw, program)
+	draw.Rounding = references.rounding
+	return compareOn(append(references.list, files.list...), draw, program)
 }
 
 // trainedProgram returns the program of the model in the folder of a run, and the state of its newest checkpoint.

@@ -42,8 +42,8 @@ func (e *predictors) Close() {
 	}
 }
 
-// addNative adds the interpreter and gorgonia, which run the graph itself.
-func (e *predictors) addNative(p *compile.Program, state *train.State) error {
+// addReferences adds the interpreter and gorgonia, which run the graph itself and not its file.
+func (e *predictors) addReferences(p *compile.Program, state *train.State) error {
 	e.addReference(p, state.Params)
 	engine, err := gorgonia.New(p)
 	if err != nil {

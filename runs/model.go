@@ -64,7 +64,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 		if joined != nil {
 			joined.wrap(&e)
 		}
-		native := e.names()
+		references := e.names()
 		if _, err := e.addFile(aside); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 		if report, err = parity.Measure(e.list, draw); err != nil {
 			return err
 		}
-		leaveOut(report, meta, native)
+		leaveOut(report, meta, references)
 		meta.Parity, meta.Tolerance = report.Map(), report.MaxBound()
 		return verdict(report)
 	})
@@ -93,7 +93,7 @@ func ExportUntrained(path string, p *compile.Program, state *train.State, meta e
 	draw := bagsLikeTraining(p, state)
 	draw.Sizes = sizes
 	return exportChecked(path, nil, p, state.Params, meta, draw, func(e *predictors) error {
-		return e.addNative(p, state)
+		return e.addReferences(p, state)
 	})
 }
 
@@ -111,15 +111,15 @@ func verdict(report *parity.Agreement) error {
 	return &export.FailedCheck{Err: err}
 }
 
-// leaveOut removes back ends from the report and the metadata if they disagree with the native
-// engines or with an earlier back end. It removes nothing if no back end would be left.
-func leaveOut(report *parity.Agreement, meta *export.Metadata, native []string) {
+// leaveOut removes back ends from the report and the metadata if they disagree with a reference, which runs the
+// graph itself, or with an earlier back end. It removes nothing if no back end would be left.
+func leaveOut(report *parity.Agreement, meta *export.Metadata, references []string) {
 	var kept, wrong []string
 	for _, name := range meta.Backends {
 		if !slices.Contains(report.Engines, name) {
 			continue // it is not on this machine
 		}
-		if report.Agrees(name, append(kept, native...)...) {
+		if report.Agrees(name, append(kept, references...)...) {
 			kept = append(kept, name)
 		} else {
 			wrong = append(wrong, name)

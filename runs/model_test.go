@@ -21,7 +21,7 @@ func reportOf(far ...[2]string) *parity.Agreement {
 	return r
 }
 
-// A single back end that disagrees is omitted. If all back ends or the native engines disagree, the
+// A single back end that disagrees is omitted. If all back ends or the references disagree, the
 // check fails.
 func TestLeaveOut(t *testing.T) {
 	for _, c := range []struct {
@@ -37,7 +37,7 @@ func TestLeaveOut(t *testing.T) {
 		{"the back ends are apart", reportOf([2]string{"onnxruntime", "onnx-go"}), []string{"onnxruntime"}, true},
 		{"both are wrong", reportOf([2]string{"interpreter", "onnxruntime"}, [2]string{"gorgonia", "onnx-go"}),
 			[]string{"onnxruntime", "onnx-go"}, false},
-		{"the native engines are apart", reportOf([2]string{"interpreter", "gorgonia"}), []string{"onnxruntime", "onnx-go"},
+		{"the references are apart", reportOf([2]string{"interpreter", "gorgonia"}), []string{"onnxruntime", "onnx-go"},
 			false},
 	} {
 		meta := &export.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}

@@ -123,7 +123,7 @@ func (m *trainedModel) bags() (parity.Comparison, error) {
 // gorgonia or the fitted learner itself.
 func (m *trainedModel) addPredictors(e *predictors) error {
 	if m.report.Fitted == nil {
-		return e.addNative(m.Program, m.report.State)
+		return e.addReferences(m.Program, m.report.State)
 	}
 	e.list = append(e.list, parity.Predictor{Name: m.report.Engine, Predict: func(x []float32,
 		sizes []int) ([]float32, []float32, error) {

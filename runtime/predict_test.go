@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -294,7 +294,7 @@ func TestPredictBatchReusesSlices(t *testing.T) {
 func TestProviders(t *testing.T) {
 	path := enginetest.Library(t)
 	t.Setenv(onnxruntime.EnvLibrary, path)
-	t.Setenv(native.EnvCache, t.TempDir()) // without providers in separate libraries
+	t.Setenv(libraries.EnvCache, t.TempDir()) // without providers in separate libraries
 	open(t, "demipl-3x4.onnx", runtime.WithProvider(onnxruntime.CPU, nil))
 	offered := onnxruntime.Offered(path)
 	for _, name := range append([]string{"cud"}, onnxruntime.Providers...) {

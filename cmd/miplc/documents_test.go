@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
@@ -135,7 +135,7 @@ func runPage(t *testing.T, script []string, files string, variables ...string) {
 		Dir: dir,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv(onnxruntime.EnvLibrary, library)
-			env.Setenv(native.EnvCache, env.WorkDir+"/cache")
+			env.Setenv(libraries.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, variables...)
 			return nil
 		},

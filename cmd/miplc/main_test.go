@@ -17,7 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HDF5", folder+"/hdf5/testdata/groups.h5")
 			env.Setenv("SLIDE", folder+"/bagfile/testdata/slide.npz")
 			env.Setenv("CASES", folder+"/bagfile/testdata/cases")
-			env.Setenv(native.EnvCache, env.WorkDir+"/cache")
+			env.Setenv(libraries.EnvCache, env.WorkDir+"/cache")
 			env.Vars = append(env.Vars, toolchain...)
 			env.Defer(func() { checkFigures(t, env.WorkDir) })
 			return nil

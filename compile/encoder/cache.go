@@ -15,7 +15,7 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
@@ -44,7 +44,7 @@ func openCache(e *contract.Encoder) (*cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	root, err := native.CacheDir()
+	root, err := libraries.CacheDir()
 	return &cache{
 		dir:   filepath.Join(root, "features", e.Identity()+"-onnxruntime-"+lib.Version),
 		width: sha256.Size + 4*e.Features, written: time.Now(),
@@ -94,7 +94,7 @@ func (c *cache) flush() error {
 	end := sha256.Sum256(content)
 	c.pending, c.written = c.pending[:0], time.Now()
 	if err := os.MkdirAll(c.dir, 0o777); err != nil {
-		return fmt.Errorf("the features cannot be cached: %w; %s names another folder", err, native.EnvCache)
+		return fmt.Errorf("the features cannot be cached: %w; %s names another folder", err, libraries.EnvCache)
 	}
 	return fileio.Replace(filepath.Join(c.dir, rand.Text()+".features"), append(content, end[:]...))
 }

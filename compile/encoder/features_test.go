@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
@@ -26,7 +26,7 @@ import (
 func TestCacheOfSizes(t *testing.T) {
 	enginetest.Library(t)
 	dir := t.TempDir()
-	t.Setenv(native.EnvCache, filepath.Join(t.TempDir(), "cache[1]"))
+	t.Setenv(libraries.EnvCache, filepath.Join(t.TempDir(), "cache[1]"))
 	content, err := onnxpb.Marshal(enginetest.EncoderModel(3))
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // hashCache keeps the hash of the instances of a table in miplc's cache, so that opening it again
@@ -37,7 +37,7 @@ const (
 // hashCacheOf returns the cache for the files of a table, nil if the system does not report when a
 // file was last changed, or if there is no cache folder.
 func hashCacheOf(s *fileStore) data.HashCache {
-	root, err := native.CacheDir()
+	root, err := libraries.CacheDir()
 	if err != nil {
 		return nil
 	}

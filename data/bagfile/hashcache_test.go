@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // A cached hash is valid only while no file has changed, also if a program restores the time of
@@ -18,7 +18,7 @@ func TestHashCache(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("hashes are cached on Linux only")
 	}
-	t.Setenv(native.EnvCache, t.TempDir())
+	t.Setenv(libraries.EnvCache, t.TempDir())
 	table, _ := writeTable(t)
 	d, err := Open(table)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	ort "github.com/yalue/onnxruntime_go"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -18,7 +18,7 @@ import (
 func openNodes(t *testing.T, s SessionOptions, nodes ...*onnxpb.NodeProto) *ort.DynamicAdvancedSession {
 	t.Helper()
 	if _, err := Start(""); err != nil {
-		if _, err = InstallLibrary(t.Context(), native.InstallOptions{}); err == nil { // as enginetest.Library
+		if _, err = InstallLibrary(t.Context(), libraries.InstallOptions{}); err == nil { // as enginetest.Library
 			_, err = Start("")
 		}
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // CUDA is the execution provider for NVIDIA GPUs.
@@ -72,9 +72,9 @@ type cudaFile struct {
 }
 
 // cudaArchive returns the pins of files in one folder of an archive of download MB.
-func cudaArchive(archive, platform string, download int, folder string, files ...cudaFile) (pins []native.Pin) {
+func cudaArchive(archive, platform string, download int, folder string, files ...cudaFile) (pins []libraries.Pin) {
 	for _, f := range files {
-		pins = append(pins, native.Pin{System: "linux/amd64", Via: native.ViaPip, Archive: archive,
+		pins = append(pins, libraries.Pin{System: "linux/amd64", Via: libraries.ViaPip, Archive: archive,
 			Member: path.Join(folder, f.name), Platform: platform, Size: f.size, SHA256: f.sum, Download: download})
 	}
 	return pins
@@ -92,7 +92,7 @@ var cudaLibraries = []string{
 
 // cudaPackage returns the Python package with one of cudaLibraries.
 func cudaPackage(library string) string {
-	i := slices.IndexFunc(cudaFiles, func(p native.Pin) bool { return path.Base(p.Member) == library })
+	i := slices.IndexFunc(cudaFiles, func(p libraries.Pin) bool { return path.Base(p.Member) == library })
 	name, _, _ := strings.Cut(cudaFiles[i].Archive, "==")
 	return name
 }

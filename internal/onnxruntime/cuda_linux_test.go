@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // What the CUDA provider lacks on a machine is said before onnxruntime loads it. Compiled stand-ins take
@@ -28,8 +28,8 @@ func TestPrepareCUDA(t *testing.T) {
 		}
 	}
 	dir := t.TempDir()
-	compile(filepath.Join(dir, "driver", "libcuda.so.1"), "../../internal/native/testdata/driver.c", "-DGPUS=1")
-	compile(filepath.Join(dir, "old", "libcuda.so.1"), "../../internal/native/testdata/driver.c", "-DGPUS=1",
+	compile(filepath.Join(dir, "driver", "libcuda.so.1"), "../../internal/libraries/testdata/driver.c", "-DGPUS=1")
+	compile(filepath.Join(dir, "old", "libcuda.so.1"), "../../internal/libraries/testdata/driver.c", "-DGPUS=1",
 		"-DCUDA=12080")
 	core, provider := filepath.Join(dir, "ort", "libonnxruntime.so"), filepath.Join(dir, "cuda", "provider.so")
 	for _, step := range []struct {
@@ -55,7 +55,7 @@ func TestPrepareCUDA(t *testing.T) {
 			step.mend()
 		}
 		t.Setenv("LD_LIBRARY_PATH", filepath.Join(dir, step.driver))
-		if _, err := native.FirstGPU(); step.driver == "none" && err == nil {
+		if _, err := libraries.FirstGPU(); step.driver == "none" && err == nil {
 			continue // the driver of this machine
 		}
 		err := prepareCUDA(core, provider)

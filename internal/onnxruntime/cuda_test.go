@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // The pinned files of the CUDA provider include all libraries that it needs, with those of an archive
@@ -29,7 +29,7 @@ func TestCUDAFiles(t *testing.T) {
 		t.Errorf("the files of an archive are not next to each other: %v", archives)
 	}
 	for _, name := range append([]string{"libonnxruntime_providers_cuda.so", sharedProviders}, cudaLibraries...) {
-		if !slices.ContainsFunc(cudaFiles, func(p native.Pin) bool { return path.Base(p.Member) == name }) {
+		if !slices.ContainsFunc(cudaFiles, func(p libraries.Pin) bool { return path.Base(p.Member) == name }) {
 			t.Errorf("no archive has %s", name)
 		}
 	}
@@ -42,7 +42,7 @@ func TestCUDAFiles(t *testing.T) {
 // the one for CPUs.
 func TestFindCUDA(t *testing.T) {
 	m := newMachine(t)
-	t.Setenv(native.EnvCache, m.path("cache"))
+	t.Setenv(libraries.EnvCache, m.path("cache"))
 	t.Setenv(EnvProvider+"CUDA", "")
 	if found, err := findProvider(CUDA); found != "" || err != nil {
 		t.Errorf("an empty cache: %q, %v", found, err)

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 type Origin string
 
 // The places searched, in order. The user chooses the first two, so any file there is accepted.
-// Files from the other places must pass native.CheckTrust.
+// Files from the other places must pass libraries.CheckTrust.
 const (
 	FromOption     Origin = "option"      // path given by the caller or a flag
 	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
@@ -201,13 +201,13 @@ func (p places) checkAt(path string, from Origin) Candidate {
 		return is(VerdictNotLibrary, "is a directory without "+namingOf(p.goos).plain)
 	}
 	if from != FromOption && from != FromEnv {
-		if err := native.CheckTrust(path); err != nil {
+		if err := libraries.CheckTrust(path); err != nil {
 			return is(VerdictRefused, err.Error())
 		}
 	}
 	if from == FromCache {
 		slots, replace := p.slots(), "--force"
-		own := slots[slices.IndexFunc(slots, func(s native.Slot) bool { return s.Path == path })]
+		own := slots[slices.IndexFunc(slots, func(s libraries.Slot) bool { return s.Path == path })]
 		if path != p.cachePath() {
 			replace = "cuda"
 		}
@@ -215,7 +215,7 @@ func (p places) checkAt(path string, from Origin) Candidate {
 			return is(VerdictNotLibrary, err.Error()+"; `miplc runtime install "+replace+"` replaces it")
 		}
 	}
-	if err := native.CheckComplete(path); err != nil {
+	if err := libraries.CheckComplete(path); err != nil {
 		return is(VerdictNotLibrary, err.Error())
 	}
 	c.Version = versionInName(realName(path))

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // Every pin is complete, and every system has both tools.
@@ -21,7 +21,7 @@ func TestPins(t *testing.T) {
 		if raw, err := hex.DecodeString(p.SHA256); err != nil || len(raw) != sha256.Size || p.Size < 1<<20 {
 			t.Errorf("%+v: broken", p)
 		}
-		if !strings.Contains(p.Member, "onnxruntime") || (p.Platform == "") != (p.Via == native.ViaNpm) {
+		if !strings.Contains(p.Member, "onnxruntime") || (p.Platform == "") != (p.Via == libraries.ViaNpm) {
 			t.Errorf("%+v: broken", p)
 		}
 	}
@@ -37,7 +37,7 @@ func TestDamagedCache(t *testing.T) {
 	m := newMachine(t)
 	p := m.places()
 	sum := sha256.Sum256([]byte("other bytes"))
-	p.pins = []native.Pin{{System: "linux/amd64", Via: native.ViaPip, Size: 1768, SHA256: hex.EncodeToString(sum[:])}}
+	p.pins = []libraries.Pin{{System: "linux/amd64", Via: libraries.ViaPip, Size: 1768, SHA256: hex.EncodeToString(sum[:])}}
 	m.put(cached)
 	_, err := p.find("", anyLibrary)
 	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "--force") {
@@ -48,8 +48,8 @@ func TestDamagedCache(t *testing.T) {
 func TestInstallWithoutCache(t *testing.T) {
 	p := newMachine(t).places()
 	p.cache, p.cacheErr = "", errors.New("HOME is not set")
-	_, err := p.install(context.Background(), native.InstallOptions{})
-	if err == nil || !strings.Contains(err.Error(), "HOME is not set") || !strings.Contains(err.Error(), native.EnvCache) {
+	_, err := p.install(context.Background(), libraries.InstallOptions{})
+	if err == nil || !strings.Contains(err.Error(), "HOME is not set") || !strings.Contains(err.Error(), libraries.EnvCache) {
 		t.Errorf("no cache: %v", err)
 	}
 }

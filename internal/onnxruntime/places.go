@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // places describes the machine for the search; tests replace it.
@@ -26,14 +26,14 @@ type places struct {
 	cacheErr     error    // why cache is ""
 	systemDirs   []string // directories of shared libraries
 	pythonGlobs  []glob   // patterns of the library inside Python installations
-	pins         []native.Pin
+	pins         []libraries.Pin
 }
 
 // here returns the description of the running process.
 func here() places {
 	p := places{goos: runtime.GOOS, goarch: runtime.GOARCH, getenv: os.Getenv, pins: pins}
 	p.executable, _ = os.Executable() // "" if unknown
-	p.cache, p.cacheErr = native.CacheDir()
+	p.cache, p.cacheErr = libraries.CacheDir()
 	p.systemDirs = systemDirs(p.goos, p.getenv)
 	p.pythonGlobs = pythonGlobs(p.goos, p.getenv)
 	return p

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // EnvProvider followed by the name of an execution provider in capitals is the environment variable
@@ -29,16 +29,16 @@ const webgpuVersion = "0.4.0"
 const webgpuArchive = "onnxruntime-ep-webgpu==" + webgpuVersion
 
 // webgpuPins lists the pinned libraries of that provider.
-var webgpuPins = []native.Pin{
-	{System: "linux/amd64", Via: native.ViaPip, Archive: webgpuArchive,
+var webgpuPins = []libraries.Pin{
+	{System: "linux/amd64", Via: libraries.ViaPip, Archive: webgpuArchive,
 		Member:   "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
 		Platform: "manylinux_2_28_x86_64", Size: 16450888, Download: 7,
 		SHA256: "9f76e3dc4459421958ad086a9da03bf7e5de9289e9a3a56e28bbb459773dec81"},
-	{System: "linux/arm64", Via: native.ViaPip, Archive: webgpuArchive,
+	{System: "linux/arm64", Via: libraries.ViaPip, Archive: webgpuArchive,
 		Member:   "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.so",
 		Platform: "manylinux_2_28_aarch64", Size: 13862448, Download: 6,
 		SHA256: "720e1288e7e465f924db44b88a98a9d1c543eba3fbb2ff801cf2545f5e7f0279"},
-	{System: "darwin/arm64", Via: native.ViaPip, Archive: webgpuArchive,
+	{System: "darwin/arm64", Via: libraries.ViaPip, Archive: webgpuArchive,
 		Member:   "onnxruntime_ep_webgpu/libonnxruntime_providers_webgpu.dylib",
 		Platform: "macosx_14_0_arm64", Size: 14966224, Download: 5,
 		SHA256: "894aa43c308c97afe58f6485b8411962181a39b27170f5f210cc7503adb52850"},
@@ -57,9 +57,9 @@ func findProvider(name string) (path string, err error) {
 		// onnxruntime resolves relative paths against its own folder.
 		return filepath.Abs(named)
 	}
-	cache, err := native.CacheDir()
+	cache, err := libraries.CacheDir()
 	slots, _ := providerSlots(cache, name)
-	installed := func(s native.Slot) bool {
+	installed := func(s libraries.Slot) bool {
 		_, err := os.Stat(s.Path)
 		return err == nil
 	}
@@ -80,22 +80,22 @@ func findProvider(name string) (path string, err error) {
 
 // InstallProvider downloads the pinned library of an execution provider, with the libraries that it
 // needs, to the cache and returns it. If valid ones are already there, it does not use the network.
-func InstallProvider(ctx context.Context, name string, o native.InstallOptions) (Library, error) {
-	cache, err := native.CacheDir()
+func InstallProvider(ctx context.Context, name string, o libraries.InstallOptions) (Library, error) {
+	cache, err := libraries.CacheDir()
 	if err != nil {
-		return Library{}, fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
+		return Library{}, fmt.Errorf("%w; set %s to a directory", err, libraries.EnvCache)
 	}
 	slots, version := providerSlots(cache, name)
-	if err := native.InstallAll(ctx, slots, o); err != nil {
+	if err := libraries.InstallAll(ctx, slots, o); err != nil {
 		return Library{}, fmt.Errorf("execution provider %s: %w", name, err)
 	}
 	return Library{Path: providerPath(slots, name), Version: version, Origin: FromCache}, nil
 }
 
 // providerSlots returns the files of CUDA or WebGPU in a cache, and their version. Other providers have none.
-func providerSlots(cache, name string) (slots []native.Slot, version string) {
-	l := native.Library{Remedy: "get its libraries yourself and set " + EnvProvider + strings.ToUpper(name)}
-	add := func(archive, system string, pins ...native.Pin) {
+func providerSlots(cache, name string) (slots []libraries.Slot, version string) {
+	l := libraries.Library{Remedy: "get its libraries yourself and set " + EnvProvider + strings.ToUpper(name)}
+	add := func(archive, system string, pins ...libraries.Pin) {
 		l.Name, l.Pins = archive, pins
 		slots = append(slots, l.On(filepath.Join(cache, "provider-"+name, version, system, path.Base(pins[0].Member))))
 	}
@@ -113,8 +113,8 @@ func providerSlots(cache, name string) (slots []native.Slot, version string) {
 }
 
 // providerPath returns the path of a provider among its files.
-func providerPath(slots []native.Slot, name string) string {
-	return slots[slices.IndexFunc(slots, func(s native.Slot) bool {
+func providerPath(slots []libraries.Slot, name string) string {
+	return slots[slices.IndexFunc(slots, func(s libraries.Slot) bool {
 		return strings.Contains(filepath.Base(s.Path), "_providers_"+name+".")
 	})].Path
 }

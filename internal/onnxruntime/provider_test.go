@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 func TestFindProvider(t *testing.T) {
 	cache, named := t.TempDir(), filepath.Join(t.TempDir(), "own.so")
-	t.Setenv(native.EnvCache, cache)
+	t.Setenv(libraries.EnvCache, cache)
 	t.Setenv(EnvProvider+"WEBGPU", "")
 	if path, err := findProvider(WebGPU); path != "" || err != nil {
 		t.Errorf("found %q, %v in an empty cache", path, err)

@@ -16,7 +16,7 @@ import (
 	ort "github.com/yalue/onnxruntime_go"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -265,7 +265,7 @@ func keepDevice(opts *ort.SessionOptions) error {
 // onnxruntime reports a missing one as a file that cannot be opened, or ends the process. loaded is the
 // onnxruntime library of the process.
 func prepareCUDA(loaded, provider string) error {
-	gpu, err := native.FirstGPU()
+	gpu, err := libraries.FirstGPU()
 	if err != nil {
 		return fmt.Errorf("%w; install the driver of the GPU, version %s or later", err, minDriver)
 	}
@@ -283,7 +283,7 @@ func prepareCUDA(loaded, provider string) error {
 		if _, err := os.Stat(path); err != nil {
 			path = name
 		}
-		if err := native.LoadGlobal(path); err != nil {
+		if err := libraries.LoadGlobal(path); err != nil {
 			return fmt.Errorf("%s is missing or damaged (%w): `miplc runtime install cuda` installs it, or install the "+
 				"Python package %s and name its folder in LD_LIBRARY_PATH",
 				name, err, cudaPackage(name))

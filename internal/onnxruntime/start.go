@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // ErrNoCgo reports a binary built without cgo, which cannot call onnxruntime.
@@ -128,9 +128,9 @@ func loadExplained(path string) error {
 		return errors.New("is not onnxruntime: it has no function OrtGetApiBase")
 	}
 	if _, loader, ok := strings.Cut(message, "Error loading ONNX shared library \""+path+"\": "); ok {
-		return native.LoadError(path, loader)
+		return libraries.LoadError(path, loader)
 	}
-	return native.LoadError(path, message)
+	return libraries.LoadError(path, message)
 }
 
 // Tensor is an input or an output of a model, row-major.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -14,7 +14,7 @@ import (
 
 // Open returns a device, or an error that names the missing part.
 func TestOpen(t *testing.T) {
-	if _, driver := native.FirstGPU(); driver != nil {
+	if _, driver := libraries.FirstGPU(); driver != nil {
 		if _, err := xla.Open(pjrt.CUDA, ""); err == nil || !strings.Contains(err.Error(), "no GPU") {
 			t.Errorf("opening the GPU of a machine without one: %v", err)
 		}

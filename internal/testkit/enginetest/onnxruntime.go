@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
@@ -33,7 +33,7 @@ func find() (onnxruntime.Library, error) {
 	// Shorter than go test's limit of ten minutes, which would print stacks instead of the reason.
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	defer cancel()
-	lib, installErr := onnxruntime.InstallLibrary(ctx, native.InstallOptions{Progress: os.Stderr})
+	lib, installErr := onnxruntime.InstallLibrary(ctx, libraries.InstallOptions{Progress: os.Stderr})
 	if installErr != nil {
 		return onnxruntime.Library{}, fmt.Errorf("%w\n%w", err, installErr)
 	}

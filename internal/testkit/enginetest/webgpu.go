@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
@@ -21,7 +21,7 @@ func WebGPU(t testing.TB) []string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if _, err := onnxruntime.InstallProvider(ctx, onnxruntime.WebGPU,
-		native.InstallOptions{Progress: os.Stderr}); err != nil {
+		libraries.InstallOptions{Progress: os.Stderr}); err != nil {
 		t.Fatalf("this test needs the WebGPU provider: %v", err)
 	}
 	return environment

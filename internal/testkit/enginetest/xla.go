@@ -19,7 +19,7 @@ import (
 	"github.com/gomlx/compute"
 	"github.com/gomlx/compute/gobackend"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -68,7 +68,7 @@ var plugin = sync.OnceValues(func() (string, error) {
 	// Shorter than go test's limit of ten minutes, which would print stacks instead of the reason.
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	defer cancel()
-	p, err := pjrt.Install(ctx, native.InstallOptions{Progress: os.Stderr})
+	p, err := pjrt.Install(ctx, libraries.InstallOptions{Progress: os.Stderr})
 	return p.Path, err
 })
 

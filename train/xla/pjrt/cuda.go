@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // packages returns the folder of NVIDIA's Python packages that belong to a plugin: next to
@@ -23,9 +23,9 @@ var wanted = []string{
 	"libcusparse", "libcusolver", "libcufft", "libnvshmem_host", "libcudnn",
 }
 
-// libraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those that were not found, or that
+// cudaLibraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those that were not found, or that
 // are not trusted. Users who name a plugin also choose the libraries of its installation.
-func libraries(folder string, named bool) (paths, missing []string) {
+func cudaLibraries(folder string, named bool) (paths, missing []string) {
 	for _, name := range wanted {
 		match := fileio.Glob(folder, "*/lib/"+name+".so.*")
 		if len(match) == 0 {
@@ -34,7 +34,7 @@ func libraries(folder string, named bool) (paths, missing []string) {
 		}
 		slices.Sort(match)
 		newest := match[len(match)-1]
-		if err := native.CheckTrust(newest); err != nil && !named {
+		if err := libraries.CheckTrust(newest); err != nil && !named {
 			missing = append(missing, fmt.Sprintf("%s (refused: %v)", name, err))
 			continue
 		}

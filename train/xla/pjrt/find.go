@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // errNoPlugin is the error of Find if no plugin is named or installed.
@@ -83,7 +83,7 @@ func installed(kind Kind) (list []Candidate) {
 	}
 	for _, path := range ofJAX() {
 		c := Candidate{Path: path, Origin: originPython, Kind: kind}
-		if err := native.CheckTrust(path); err != nil {
+		if err := libraries.CheckTrust(path); err != nil {
 			c.Verdict = "refused: " + err.Error()
 		}
 		list = append(list, c)
@@ -219,7 +219,7 @@ func (c *Candidate) check() {
 	if c.Kind != CUDA {
 		return
 	}
-	if _, missing := libraries(packages(c.Path), c.Origin != originPython); len(missing) > 0 {
+	if _, missing := cudaLibraries(packages(c.Path), c.Origin != originPython); len(missing) > 0 {
 		c.Verdict += fmt.Sprintf("; %d CUDA libraries are missing in its installation and must be on the system",
 			len(missing))
 	}

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // Plugin is a plugin for CPUs that Install downloads.
@@ -19,12 +19,12 @@ type Plugin struct {
 }
 
 // pins has one published plugin for CPUs per system, each with its own package and version.
-var pins = map[string]native.Pin{
-	"linux/amd64": {Via: native.ViaPip, Archive: tunedPackage,
+var pins = map[string]libraries.Pin{
+	"linux/amd64": {Via: libraries.ViaPip, Archive: tunedPackage,
 		Member:   "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
 		Platform: "manylinux_2_27_x86_64", Size: 201600336, Download: 63,
 		SHA256: "ad1309ac822b1b24d51b7f9947c7c9fa9ef5d67f390584cbc3d1fa2428fed9c2"},
-	"linux/arm64": {Via: native.ViaPip, Archive: "xla-cpu-pjrt==0.0.1", Member: "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
+	"linux/arm64": {Via: libraries.ViaPip, Archive: "xla-cpu-pjrt==0.0.1", Member: "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
 		Platform: "manylinux_2_27_aarch64", Size: 200328224, Download: 50,
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
 }
@@ -54,20 +54,20 @@ func tuned(path string) (client map[string]any, untuned func()) {
 }
 
 // slot returns the plugin for CPUs in the cache. Its path is empty if the user has no cache.
-func slot() (native.Slot, error) {
+func slot() (libraries.Slot, error) {
 	system := runtime.GOOS + "/" + runtime.GOARCH
 	p, ok := pins[system]
 	p.System = system
-	l := native.Library{Name: "the PJRT plugin for CPUs (" + p.Archive + ")",
+	l := libraries.Library{Name: "the PJRT plugin for CPUs (" + p.Archive + ")",
 		Remedy: "name the path of one in " + EnvPlugin + " or by --pjrt-plugin"}
 	if ok {
-		l.Pins = []native.Pin{p}
+		l.Pins = []libraries.Pin{p}
 	} else {
 		l.Name = "PJRT plugin for CPUs"
 	}
-	cache, err := native.CacheDir()
+	cache, err := libraries.CacheDir()
 	if err != nil {
-		return l.On(""), fmt.Errorf("%w; set %s to a directory", err, native.EnvCache)
+		return l.On(""), fmt.Errorf("%w; set %s to a directory", err, libraries.EnvCache)
 	}
 	return l.On(filepath.Join(cache, "pjrt-cpu", p.Archive, runtime.GOOS+"-"+runtime.GOARCH, "pjrt_c_api_cpu_plugin.so")),
 		nil
@@ -75,7 +75,7 @@ func slot() (native.Slot, error) {
 
 // Install downloads the pinned plugin for CPUs of this system to the cache. If a valid one is
 // already there, it does not use the network.
-func Install(ctx context.Context, o native.InstallOptions) (Plugin, error) {
+func Install(ctx context.Context, o libraries.InstallOptions) (Plugin, error) {
 	s, err := slot()
 	if err != nil {
 		return Plugin{}, fmt.Errorf("cannot install %s: %w", s.Name, err)

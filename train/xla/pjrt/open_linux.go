@@ -17,8 +17,8 @@ import (
 	"github.com/gomlx/go-xla/stablehlo"
 	"k8s.io/klog/v2"
 
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/native"
 )
 
 // go-xla returns everything that it logs as errors too. It sets TF_CPP_MIN_LOG_LEVEL to silence
@@ -44,7 +44,7 @@ func Open(kind Kind, given string) (*OpenDevice, error) {
 }
 
 func openGPU(given string) (*OpenDevice, error) {
-	gpu, err := native.FirstGPU()
+	gpu, err := libraries.FirstGPU()
 	if err != nil {
 		return nil, fmt.Errorf("no GPU: %w", err)
 	}
@@ -58,9 +58,9 @@ func openGPU(given string) (*OpenDevice, error) {
 	}
 	// The plugin searches for CUDA libraries in a path that does not include virtual environments. The system may have
 	// the missing ones elsewhere.
-	libs, missing := libraries(packages(path), len(named(given)) > 0)
+	libs, missing := cudaLibraries(packages(path), len(named(given)) > 0)
 	for _, lib := range libs {
-		if err := native.LoadGlobal(lib); err != nil {
+		if err := libraries.LoadGlobal(lib); err != nil {
 			missing = append(missing, fmt.Sprintf("%s (%v)", lib, err))
 		}
 	}
@@ -147,12 +147,12 @@ type table struct {
 // versionOf loads a plugin and returns its version of the PJRT interface. It needs no device and
 // calls no function of the table, because other versions may have them at other offsets.
 func versionOf(plugin string) (major, minor int, err error) {
-	if err := native.CheckComplete(plugin); err != nil {
+	if err := libraries.CheckComplete(plugin); err != nil {
 		return 0, 0, err
 	}
-	library, err := native.LoadDriver(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
+	library, err := libraries.LoadDriver(plugin, purego.RTLD_LAZY|purego.RTLD_LOCAL)
 	if err != nil {
-		return 0, 0, native.LoadError(plugin, err.Error())
+		return 0, 0, libraries.LoadError(plugin, err.Error())
 	}
 	address, err := purego.Dlsym(library, entryPoint)
 	if err != nil {

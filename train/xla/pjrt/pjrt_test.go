@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // put makes empty files.
@@ -32,7 +32,7 @@ func put(t *testing.T, paths ...string) {
 // bare hides everything on the machine that Find could find.
 func bare(t *testing.T) (home string) {
 	home = filepath.Join(t.TempDir(), "home[1]")
-	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", native.EnvCache: "", "VIRTUAL_ENV": "",
+	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", libraries.EnvCache: "", "VIRTUAL_ENV": "",
 		EnvPlugin: "", "PATH": t.TempDir()} {
 		t.Setenv(name, value)
 	}
@@ -162,7 +162,7 @@ func TestLibraries(t *testing.T) {
 		"nvidia/cu13/lib/libcudart.so.13")
 	nn := filepath.Join(site, "nvidia/cudnn/lib/libcudnn.so.9")
 	put(t, plugin, blas, nn, runtime, filepath.Join(site, "nvidia/cu13/nvvm/libdevice/libdevice.10.bc"))
-	paths, missing := libraries(packages(plugin), false)
+	paths, missing := cudaLibraries(packages(plugin), false)
 	if want := []string{runtime, blas, nn}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("libraries %v, want %v", paths, want)
 	}

@@ -94,7 +94,7 @@ func TestBrokenPlugins(t *testing.T) {
 		{"an empty file", written(nil), []string{"not a shared library"}},
 		{"cut off", written(whole[:len(whole)/3]), []string{"damaged"}},
 		{"of another machine", written(foreign), []string{"another processor"}},
-		{"another library", standIn(t, "../../../internal/native/testdata/driver.c", "libother.so", "-DGPUS=1"),
+		{"another library", standIn(t, "../../../internal/libraries/testdata/driver.c", "libother.so", "-DGPUS=1"),
 			[]string{"not a PJRT plugin", "GetPjrtApi"}},
 		{"a library is missing", needy(t), []string{"needs the library libneeded.so"}},
 		{"no table", plugin(t, "NOTHING"), []string{"returns no function table"}},
@@ -125,7 +125,7 @@ func TestBrokenPlugins(t *testing.T) {
 // needy returns a plugin that needs a library which is gone.
 func needy(t *testing.T) string {
 	t.Helper()
-	needed := standIn(t, "../../../internal/native/testdata/driver.c", "libneeded.so", "-DGPUS=1",
+	needed := standIn(t, "../../../internal/libraries/testdata/driver.c", "libneeded.so", "-DGPUS=1",
 		"-Wl,-soname,libneeded.so")
 	path := standIn(t, "testdata/plugin.c", "plugin.so", "-Wl,--no-as-needed", needed)
 	if err := os.Remove(needed); err != nil {
@@ -199,7 +199,7 @@ func TestDrivers(t *testing.T) {
 			for i, m := range c.driver {
 				c.driver[i] = "-D" + m
 			}
-			driver := standIn(t, "../../../internal/native/testdata/driver.c", "libcuda.so.1", c.driver...)
+			driver := standIn(t, "../../../internal/libraries/testdata/driver.c", "libcuda.so.1", c.driver...)
 			cmd := exec.Command(os.Args[0], "-test.run=^TestDrivers$", "-test.count=1")
 			cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+filepath.Dir(driver), "STAND_IN_PLUGIN="+c.plugin)
 			var stderr strings.Builder

@@ -16,7 +16,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runtime"
@@ -103,7 +103,7 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 	}
 	con.Notef("onnxruntime, which checks models, is not on this machine: installing version %s",
 		onnxruntime.Version)
-	_, err = onnxruntime.InstallLibrary(ctx, native.InstallOptions{Progress: con.Progress()})
+	_, err = onnxruntime.InstallLibrary(ctx, libraries.InstallOptions{Progress: con.Progress()})
 	if err == nil || required || ctx.Err() != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
@@ -146,7 +146,7 @@ func runDoctor(ctx context.Context, o *doctorOptions) error {
 	default:
 		f.Verdict = "miplc works, but predicts slowly: " + library.Detail
 	}
-	if cache, err := native.CacheDir(); err == nil {
+	if cache, err := libraries.CacheDir(); err == nil {
 		f.Cache = folderFactsOf(cache)
 	}
 	f.Data = folderFactsOf(o.DataDir)
@@ -237,7 +237,7 @@ func (f doctorFindings) print(out io.Writer) {
 			rows = append(rows, c.row([]string{"back end", "engine", "xla on", "onnxruntime on"}[i]))
 		}
 	}
-	console.Table(out, append(rows, []string{"engine auto", f.Auto}, f.Cache.row("cache", "set "+native.EnvCache),
+	console.Table(out, append(rows, []string{"engine auto", f.Auto}, f.Cache.row("cache", "set "+libraries.EnvCache),
 		f.Data.row("data", "set MIPLC_DATA or --data-dir")))
 	fmt.Fprintln(out, "\nonnxruntime libraries, in the order of the search:")
 	rows = [][]string{{"  place", "version", "verdict", "path"}}

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
@@ -38,7 +38,7 @@ func tryAll(ctx context.Context, library string) []component {
 	var list []component
 	program, err := os.Executable()
 	offered := onnxruntime.Offered(library)
-	if gpu, err := native.FirstGPU(); err == nil && !slices.Contains(offered, onnxruntime.CUDA) {
+	if gpu, err := libraries.FirstGPU(); err == nil && !slices.Contains(offered, onnxruntime.CUDA) {
 		list = append(list, component{Name: onnxruntime.CUDA, Detail: fmt.Sprintf(
 			"a GPU is here (%s), but not its execution provider: run `miplc runtime install cuda`", gpu.Name)})
 	}

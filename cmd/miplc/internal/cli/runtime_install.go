@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/internal/native"
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -51,7 +51,7 @@ const (
 )
 
 func installCommand(con *console.Console) *cobra.Command {
-	what, how := libraryORT, native.InstallOptions{}
+	what, how := libraryORT, libraries.InstallOptions{}
 	cmd := &cobra.Command{
 		Use:   "install [onnxruntime|webgpu|cuda|xla]",
 		Short: "Download onnxruntime " + onnxruntime.Version + ", a GPU provider or the XLA plugin for CPUs",
@@ -69,14 +69,14 @@ download or the verification fails, nothing is installed.
 		Args:    console.Args(console.Arg("[onnxruntime|webgpu|cuda|xla]", &what)),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), con, what, how) },
 	}
-	cmd.Flags().StringVar((*string)(&how.Via), "via", string(native.ViaAuto), "download tool: auto, pip or npm")
+	cmd.Flags().StringVar((*string)(&how.Via), "via", string(libraries.ViaAuto), "download tool: auto, pip or npm")
 	cmd.Flags().BoolVar(&how.Force, "force", false, "download again even if a valid library is installed")
 	return cmd
 }
 
 // runInstall installs the library.
-func runInstall(ctx context.Context, con *console.Console, what string, how native.InstallOptions) error {
-	known := []string{string(native.ViaAuto), string(native.ViaPip), string(native.ViaNpm)}
+func runInstall(ctx context.Context, con *console.Console, what string, how libraries.InstallOptions) error {
+	known := []string{string(libraries.ViaAuto), string(libraries.ViaPip), string(libraries.ViaNpm)}
 	if err := console.CheckWord("--via", string(how.Via), known...); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Downloads with pip or npm.
 
-package native
+package libraries
 
 import (
 	"archive/tar"

@@ -4,7 +4,7 @@
 // user of the machine could run code as this user by putting a library into a folder that is searched.
 // It also rejects truncated libraries, and explains errors of the loader.
 
-package native
+package libraries
 
 import (
 	"cmp"

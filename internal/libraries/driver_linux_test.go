@@ -2,7 +2,7 @@
 
 // NVIDIA's driver, played by a library of the tests.
 
-package native
+package libraries
 
 import (
 	"errors"

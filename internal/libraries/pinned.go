@@ -1,6 +1,6 @@
-// Package native has what shared libraries from outside need: downloads with pip or npm to miplc's cache, which reject
+// Package libraries has what shared libraries from outside need: downloads with pip or npm to miplc's cache, which reject
 // files whose SHA-256 differs, the rule of trust, and NVIDIA's driver.
-package native
+package libraries
 
 import (
 	"errors"

@@ -1,6 +1,6 @@
 // Installation of libraries in the cache.
 
-package native
+package libraries
 
 import (
 	"context"

@@ -2,7 +2,7 @@
 
 // Who owns a file, and who can change it.
 
-package native
+package libraries
 
 import (
 	"fmt"

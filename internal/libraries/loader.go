@@ -1,7 +1,7 @@
 // What the dynamic loader does not do itself: it reads past the end of a truncated library, which ends the
 // process, and its messages need an explanation.
 
-package native
+package libraries
 
 import (
 	"encoding/binary"

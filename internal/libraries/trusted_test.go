@@ -2,7 +2,7 @@
 
 // Files that others can change are not loaded.
 
-package native
+package libraries
 
 import (
 	"errors"

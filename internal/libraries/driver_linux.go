@@ -2,7 +2,7 @@
 
 // NVIDIA's driver.
 
-package native
+package libraries
 
 import (
 	"bytes"

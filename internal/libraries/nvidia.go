@@ -1,6 +1,6 @@
 // Asks the NVIDIA driver for GPUs and loads NVIDIA's libraries.
 
-package native
+package libraries
 
 // GPU describes the first GPU.
 type GPU struct {

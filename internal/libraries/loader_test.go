@@ -1,6 +1,6 @@
 // Cut libraries, and errors of the loader in words.
 
-package native
+package libraries
 
 import (
 	"debug/elf"

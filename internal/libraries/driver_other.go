@@ -2,7 +2,7 @@
 
 // NVIDIA's driver, on other systems: none.
 
-package native
+package libraries
 
 import "errors"
 

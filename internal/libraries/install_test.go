@@ -1,6 +1,6 @@
 // Installations by each tool, and what is refused.
 
-package native
+package libraries
 
 import (
 	"archive/tar"

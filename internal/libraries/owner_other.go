@@ -2,7 +2,7 @@
 
 // Who owns a file, on other systems: they have access control lists, which package fs does not show.
 
-package native
+package libraries
 
 import "io/fs"
 
