@@ -274,7 +274,8 @@ func (p *planner) fusible(n *graph.Node) int {
 	return -1
 }
 
-// masked returns the input of a product that is a comparison with a number, which can be computed with the product, or -1.
+// masked returns the input of a product that is a comparison with a number, which can be computed with the product,
+// or -1.
 func (p *planner) masked(n *graph.Node) int {
 	for i, x := range n.In {
 		info, other := &p.nodes[x.ID], n.In[1-i]

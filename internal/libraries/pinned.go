@@ -1,5 +1,5 @@
-// Package libraries has what shared libraries from outside need: downloads with pip or npm to miplc's cache, which reject
-// files whose SHA-256 differs, the rule of trust, and NVIDIA's driver.
+// Package libraries has what shared libraries from outside need: downloads with pip or npm to miplc's cache, which
+// reject files whose SHA-256 differs, the rule of trust, and NVIDIA's driver.
 package libraries
 
 import (

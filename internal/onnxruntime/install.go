@@ -33,7 +33,8 @@ func Source(ctx context.Context) (libraries.Pin, error) { return here().source(c
 
 func (p places) source(ctx context.Context) (libraries.Pin, error) {
 	if p.cache == "" {
-		return libraries.Pin{}, fmt.Errorf("cannot install onnxruntime: %w; set %s to a directory", p.cacheErr, libraries.EnvCache)
+		return libraries.Pin{}, fmt.Errorf("cannot install onnxruntime: %w; set %s to a directory", p.cacheErr,
+			libraries.EnvCache)
 	}
 	return p.slot().Source(ctx)
 }

@@ -95,8 +95,8 @@ const (
 	Dropout
 
 	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n]: the element (m, k) of a is m SA + k TA bytes from the first, rows
-	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all. If Relu is 1, dst
-	// has the ReLU of it.
+	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all. If Relu is 1,
+	// dst has the ReLU of it.
 	Gemm
 
 	NumKernels

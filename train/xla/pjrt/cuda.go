@@ -23,8 +23,8 @@ var wanted = []string{
 	"libcusparse", "libcusolver", "libcufft", "libnvshmem_host", "libcudnn",
 }
 
-// cudaLibraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those that were not found, or that
-// are not trusted. Users who name a plugin also choose the libraries of its installation.
+// cudaLibraries finds the wanted libraries in a folder of NVIDIA's packages. missing are those that were not found,
+// or that are not trusted. Users who name a plugin also choose the libraries of its installation.
 func cudaLibraries(folder string, named bool) (paths, missing []string) {
 	for _, name := range wanted {
 		match := fileio.Glob(folder, "*/lib/"+name+".so.*")

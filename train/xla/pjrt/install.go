@@ -24,7 +24,8 @@ var pins = map[string]libraries.Pin{
 		Member:   "lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
 		Platform: "manylinux_2_27_x86_64", Size: 201600336, Download: 63,
 		SHA256: "ad1309ac822b1b24d51b7f9947c7c9fa9ef5d67f390584cbc3d1fa2428fed9c2"},
-	"linux/arm64": {Via: libraries.ViaPip, Archive: "xla-cpu-pjrt==0.0.1", Member: "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
+	"linux/arm64": {Via: libraries.ViaPip, Archive: "xla-cpu-pjrt==0.0.1",
+		Member:   "xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so",
 		Platform: "manylinux_2_27_aarch64", Size: 200328224, Download: 50,
 		SHA256: "fcf411f3e8ff635c2b2cf87215aa7016f460e66d236c3db08309e7486583532d"},
 }
