@@ -64,7 +64,8 @@ type nodeInfo struct {
 	output bool
 	// deferred reports that the nodes that read it compute it.
 	deferred bool
-	// relu reports that the value is that of the ReLU of the node, a product: no other node can tell them apart.
+	// relu reports that the call of this product also applies the ReLU. Only a ReLU and comparisons with 0 read the
+	// product, and they give the same results for its ReLU.
 	relu  bool
 	value ref // unless it is deferred
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Pos is a place in a file. Line and Col count from 1; 0 means unknown. In a document, Setting marks what comes from
-// outside: the assignment key=value that set it. Without a file, the assignment is of a flag --set.
+// Pos is a position in a file. Line and Col count from 1; 0 means unknown. Setting is the assignment key=value that set
+// a value of a document from outside, such as that of a flag --set, which has no File.
 type Pos struct {
 	File    string
 	Line    int
