@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -130,7 +130,7 @@ var (
 func TestWarningsOfRandomSpecs(t *testing.T) {
 	found := map[*regexp.Regexp]int{}
 	for seed := range uint64(300) {
-		p := traintest.Random(t, seed)
+		p := modeltest.RandomProgram(t, seed)
 		for _, w := range p.Warnings {
 			kind, fault := checkWarning(t, p, seed, w)
 			if fault != "" {
@@ -149,8 +149,8 @@ func TestWarningsOfRandomSpecs(t *testing.T) {
 // checkWarning returns the kind of a warning, and what the interpreter computes to the contrary, if anything.
 func checkWarning(t *testing.T, p *compile.Program, seed uint64, w string) (kind *regexp.Regexp, fault string) {
 	t.Helper()
-	batch := traintest.Batch(p, seed, 3, 1, 4)
-	params := traintest.Start(p, seed).Params
+	batch := modeltest.Batch(p, seed, 3, 1, 4)
+	params := modeltest.Start(p, seed).Params
 	switch {
 	case constant.MatchString(w):
 		kind = constant
@@ -170,13 +170,13 @@ func checkWarning(t *testing.T, p *compile.Program, seed uint64, w string) (kind
 		if err != nil {
 			t.Fatal(err)
 		}
-		probabilities := evaluate(t, p.Infer, traintest.Environment(p, p.Infer, batch, params))[compile.OutProbabilities]
+		probabilities := evaluate(t, p.Infer, modeltest.Environment(p, p.Infer, batch, params))[compile.OutProbabilities]
 		if highest := slices.Max(probabilities.Data); highest > limit*1.005 { // the text has three digits
 			fault = fmt.Sprintf("one is %g", highest)
 		}
 	case attention.MatchString(w):
 		kind = attention
-		scores := evaluate(t, p.Infer, traintest.Environment(p, p.Infer, batch, params))[compile.OutAttention].Data
+		scores := evaluate(t, p.Infer, modeltest.Environment(p, p.Infer, batch, params))[compile.OutAttention].Data
 		for i, bag := range batch.BagOf {
 			if first := scores[slices.Index(batch.BagOf, bag)]; math.Abs(scores[i]-first) > 1e-12 {
 				fault = fmt.Sprintf("bag %d has the scores %g and %g", bag, first, scores[i])
@@ -200,7 +200,7 @@ func gradient(t *testing.T, p *compile.Program, batch *train.Batch, params map[s
 	if err != nil {
 		t.Fatal(err)
 	}
-	values := evaluate(t, g, traintest.Environment(p, g, batch, params))
+	values := evaluate(t, g, modeltest.Environment(p, g, batch, params))
 	found := map[string]bool{}
 	for _, name := range names {
 		if slices.ContainsFunc(values[graph.GradPrefix+name].Data, func(x float64) bool { return math.Abs(x) > 1e-9 }) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -248,7 +248,7 @@ func TestFileErrorOfOneRun(t *testing.T) {
 
 // Settings that are data of a step do not need another program; others do.
 func TestProgramKey(t *testing.T) {
-	base := traintest.Quickstart(t, 20, 4, 1)
+	base := modeltest.Quickstart(t, 20, 4, 1)
 	for setting, shared := range map[string]bool{
 		"train.lr=0.5": true, "train.seed=7": true, "loss.attention=0.5": true, "train.eval_every=2": true,
 		"train.schedule=step": true, "train.warmup=2": true, "train.checkpoint=0": true, "data.split.seed=3": true,

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
@@ -66,7 +66,7 @@ func oracleRun(t *testing.T, o *train.Trial, engine func(*compile.Program) (trai
 
 // The oracle trains the quickstart without any other engine. A second run gives the same bits.
 func TestQuickstartLearns(t *testing.T) {
-	o := traintest.Quickstart(t, 100, 12, 1)
+	o := modeltest.Quickstart(t, 100, 12, 1)
 	r, again := oracleRun(t, o, exact), oracleRun(t, o, exact)
 	if first := r.Metrics[0].Loss; r.Loss > 0.7*first || *r.Measures.Accuracy("train") < 0.7 {
 		t.Errorf("loss from %v to %v, training accuracy %v", first, r.Loss, *r.Measures.Accuracy("train"))
@@ -84,7 +84,7 @@ func TestQuickstartLearns(t *testing.T) {
 // label weights and schedules.
 func TestGorgoniaFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
-		o := traintest.Quickstart(t, 100, 4, batch)
+		o := modeltest.Quickstart(t, 100, 4, batch)
 		want := oracleRun(t, o, exact)
 		got := oracleRun(t, o, func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) })
 		for i, m := range want.Metrics {

@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runtime"
@@ -48,17 +48,17 @@ func shipped(t testing.TB, name string, extent int) *model {
 		}
 		sig = compile.Signature{Instance: spec.Data.Shape.V, Classes: 5}
 	}
-	return drawn(name, traintest.Compiled(t, spec, sig), 1)
+	return drawn(name, modeltest.Compiled(t, spec, sig), 1)
 }
 
 // random returns the random spec for a seed.
 func random(t testing.TB, seed uint64) *model {
-	return drawn(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), seed)
+	return drawn(fmt.Sprintf("random%d", seed), modeltest.RandomProgram(t, seed), seed)
 }
 
 // drawn draws values for the parameters of a program.
 func drawn(name string, p *compile.Program, seed uint64) *model {
-	return &model{name: name, program: p, params: traintest.Start(p, seed).Params}
+	return &model{name: name, program: p, params: modeltest.Start(p, seed).Params}
 }
 
 // bags returns the bags of a measurement, distributed like the training data of the model.

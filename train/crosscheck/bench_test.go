@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -43,7 +43,7 @@ func (c *work) program(tb testing.TB) *compile.Program {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return traintest.Compiled(tb, spec, c.signature)
+	return modeltest.Compiled(tb, spec, c.signature)
 }
 
 // params returns initial parameters and, if the program normalises, statistics that leave the

@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -18,8 +18,8 @@ import (
 // This is why MIPLMA collapses on small bags, in PyTorch as well (docs/studies.md).
 func TestDeviationOfTwoScores(t *testing.T) {
 	through := "model.let.score=bag_softmax(centred / (of_bag(deviation) + 1e-8) / sqrt(h) / temperature)"
-	detached, attached := traintest.Shipped(t, "miplma"), traintest.Shipped(t, "miplma", through)
-	state, batch := traintest.Start(detached, 1), traintest.Batch(detached, 1, 2)
+	detached, attached := modeltest.Shipped(t, "miplma"), modeltest.Shipped(t, "miplma", through)
+	state, batch := modeltest.Start(detached, 1), modeltest.Batch(detached, 1, 2)
 	batch.Epoch = 80 // the lowest temperature
 	wide := scorer(t, detached, batch, state, 1)
 	close := scorer(t, detached, batch, state, 0.01)
@@ -57,7 +57,7 @@ func scorer(t *testing.T, p *compile.Program, b *train.Batch, s *train.State, sc
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := evaluate(t, g, traintest.Environment(p, g, b, params))
+	out := evaluate(t, g, modeltest.Environment(p, g, b, params))
 	found := scored{attention: out[compile.OutAttention].Data}
 	for _, v := range out[graph.GradPrefix+"W2"].Data {
 		found.gradient = max(found.gradient, math.Abs(v))

@@ -11,7 +11,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 )
 
@@ -54,7 +54,7 @@ func TestDocumentedSpecsTrain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		trial := traintest.Trial(t, spec, d)
+		trial := modeltest.Trial(t, spec, d)
 		s := spec.Data.Split
 		if trial.Split, err = data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V,
 			Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)}); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 	"github.com/miplc/miplc/train/native"
@@ -96,9 +96,9 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 	epochs := (steps + len(sizes) - 1) / len(sizes)
 	for step := range steps {
 		which, epoch := step%len(sizes), step/len(sizes)
-		b := traintest.Batch(p, seed+uint64(which), sizes[which]...)
+		b := modeltest.Batch(p, seed+uint64(which), sizes[which]...)
 		// The same bags have different masks in each epoch.
-		b.Masks = traintest.Batch(p, seed+1000+uint64(step), sizes[which]...).Masks
+		b.Masks = modeltest.Batch(p, seed+1000+uint64(step), sizes[which]...).Masks
 		if kept[which] != nil {
 			b.LabelWeights = kept[which]
 		}
@@ -117,7 +117,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 		t.Fatal(err)
 	}
 	tr.params = end.Params
-	b := traintest.Batch(p, seed+2000, sizes[0]...)
+	b := modeltest.Batch(p, seed+2000, sizes[0]...)
 	if tr.testProbabilities, tr.testScores, err = e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
@@ -185,7 +185,7 @@ func compareTrajectories(t *testing.T, name string, p *compile.Program, list []m
 	tolerance float64, steps int, seed uint64, sizes [][]int) {
 	t.Helper()
 	tolerance = enginetest.Tolerance(tolerance)
-	s := traintest.Start(p, seed)
+	s := modeltest.Start(p, seed)
 	want := follow(t, p, reference(), s, steps, seed, sizes)
 	for _, m := range list {
 		got := follow(t, p, m, s, steps, seed, sizes)

@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -36,7 +35,7 @@ func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := evaluate(t, g, traintest.Environment(p, g, b, params))
+	out := evaluate(t, g, modeltest.Environment(p, g, b, params))
 	grads := map[string][]float64{}
 	for _, name := range names {
 		grads[name] = out[graph.GradPrefix+name].Data
@@ -111,7 +110,7 @@ func (w worst) add(kind string, diff float64) { w[kind] = math.Max(w[kind], diff
 // holdGradients compares the gradients of package graph, run by the interpreter, with gorgonia's.
 func holdGradients(t testing.TB, name string, p *compile.Program, w worst, seed uint64, sizes ...int) {
 	t.Helper()
-	params, b := traintest.Start(p, seed).Params, traintest.Batch(p, seed, sizes...)
+	params, b := modeltest.Start(p, seed).Params, modeltest.Batch(p, seed, sizes...)
 	want := gradients(t, p, b, params)
 	for _, c := range []struct {
 		kind      string
@@ -134,7 +133,7 @@ func TestGradientsOfShippedSpecs(t *testing.T) {
 	t.Parallel()
 	w := worst{}
 	for _, name := range language.TrainedNames() {
-		p := traintest.Shipped(t, name)
+		p := modeltest.Shipped(t, name)
 		for seed, sizes := range [][]int{{9}, {3, 1, 5}} {
 			holdGradients(t, name, p, w, uint64(seed), sizes...)
 		}
@@ -146,7 +145,7 @@ func TestGradientsOfRandomSpecs(t *testing.T) {
 	t.Parallel()
 	w := worst{}
 	for seed := range randomSpecs() {
-		holdGradients(t, fmt.Sprintf("random%d", seed), traintest.Random(t, seed), w, seed, 3, 1, 5)
+		holdGradients(t, fmt.Sprintf("random%d", seed), modeltest.RandomProgram(t, seed), w, seed, 3, 1, 5)
 	}
 	t.Logf("largest differences over %d specs: %v", randomSpecs(), w)
 }
@@ -158,13 +157,13 @@ func TestGradientsAgainstFiniteDifferences(t *testing.T) {
 	t.Parallel()
 	largest := 0.0
 	for _, name := range language.TrainedNames() {
-		p := traintest.Shipped(t, name)
+		p := modeltest.Shipped(t, name)
 		if light && isImage(p) {
 			continue
 		}
-		params, b := traintest.Start(p, 1).Params, traintest.Batch(p, 1, 2, 1, 3)
+		params, b := modeltest.Start(p, 1).Params, modeltest.Batch(p, 1, 2, 1, 3)
 		grads := gradients(t, p, b, params)
-		env := traintest.Environment(p, p.Train, b, params)
+		env := modeltest.Environment(p, p.Train, b, params)
 		g := modeltest.Frozen(t, p.Train, env)
 		scale := 0.0
 		for _, v := range grads {

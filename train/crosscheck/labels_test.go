@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 )
 
@@ -73,7 +73,7 @@ func rejected(t *testing.T, name, labels, more string) *diag.Diagnostic {
 	} else if err != nil {
 		t.Fatalf("%s, %s: %v", name, labels, err)
 	}
-	if r := byNative().train(t, traintest.Trial(t, spec, d)); math.IsNaN(r.Loss) {
+	if r := byNative().train(t, modeltest.Trial(t, spec, d)); math.IsNaN(r.Loss) {
 		t.Errorf("%s, %s: the loss is not a number", name, labels)
 	}
 	return nil

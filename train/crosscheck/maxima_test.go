@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
 // maxima is the random spec of seed 60 that showed a wrong gradient.
@@ -57,7 +57,7 @@ func TestMaximaOfUnoptimizedXLA(t *testing.T) {
 		return
 	}
 	const seed, steps = 60, 4
-	p := traintest.Parsed(t, "maxima", maxima)
+	p := modeltest.Parsed(t, "maxima", maxima)
 	worst := map[string]map[string]float64{}
 	compareTrajectories(t, "maxima", p, engines(t), worst, 1e-5, steps, seed, [][]int{{4, 1, 3}, {2, 5, 1}})
 	logWorst(t, worst)

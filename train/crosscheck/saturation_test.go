@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -36,7 +36,7 @@ func scores(t testing.TB, o *train.Trial, params map[string][]float32) (lo, hi f
 		bagOf = append(bagOf, slices.Repeat([]int{i}, d.Size(i))...)
 	}
 	b := &train.Batch{Instances: d.Instances, BagOf: bagOf, Bags: d.Bags()}
-	values, err := graph.EvalAll(g, traintest.Environment(o.Program, g, b, params))
+	values, err := graph.EvalAll(g, modeltest.Environment(o.Program, g, b, params))
 	if err != nil {
 		t.Fatal(err)
 	}

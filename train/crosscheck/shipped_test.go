@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
-	"github.com/miplc/miplc/internal/testkit/traintest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -29,7 +29,7 @@ func TestResultsOfShippedSpecs(t *testing.T) {
 	var text strings.Builder
 	fmt.Fprintln(&text, "spec  initial parameters  model.onnx  train-step.onnx  losses")
 	for _, name := range language.TrainedNames() {
-		fmt.Fprintf(&text, "%s  %s\n", name, results(t, traintest.Shipped(t, name)))
+		fmt.Fprintf(&text, "%s  %s\n", name, results(t, modeltest.Shipped(t, name)))
 	}
 	testsupport.CheckGolden(t, "testdata/shipped.txt", text.String())
 }
@@ -64,7 +64,7 @@ func results(t *testing.T, p *compile.Program) string {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}
 	p.Spec.Train.Batch.V = 3
-	losses := follow(t, p, reference(), traintest.Start(p, 1), 3, 1, [][]int{{4, 1, 3}, {2, 5, 1}}).loss
+	losses := follow(t, p, reference(), modeltest.Start(p, 1), 3, 1, [][]int{{4, 1, 3}, {2, 5, 1}}).loss
 	return fmt.Sprintf("%s  %s  %s  %.4g", hash(ndarray.AppendBytes(nil, flat)), hashOf(t, model), hashOf(t, step), losses)
 }
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 )
 
@@ -96,10 +96,10 @@ func stepCases(t *testing.T) (list []stepCase) {
 		add("program, sixteen bags, "+of, program(), long, 16, sixteenBags)
 	}
 	shipped := func(name string, set ...string) func() *compile.Program {
-		return func() *compile.Program { return traintest.Shipped(t, name, set...) }
+		return func() *compile.Program { return modeltest.Shipped(t, name, set...) }
 	}
 	parsed := func(name, text string) func() *compile.Program {
-		return func() *compile.Program { return traintest.Parsed(t, name, text) }
+		return func() *compile.Program { return modeltest.Parsed(t, name, text) }
 	}
 	readings("features", 20, parsed("paper", paperFeatures), parsed("program", programFeatures))
 	for i, set := range optimizers {
@@ -116,7 +116,7 @@ func stepCases(t *testing.T) (list []stepCase) {
 		}
 	}
 	for seed := range randomSpecs() {
-		add(fmt.Sprintf("random%d", seed), traintest.Random(t, seed), 4, seed, fewBags)
+		add(fmt.Sprintf("random%d", seed), modeltest.RandomProgram(t, seed), 4, seed, fewBags)
 	}
 	if light {
 		return list
@@ -128,7 +128,7 @@ func stepCases(t *testing.T) (list []stepCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	large := traintest.Compiled(t, spec, compile.Signature{Instance: spec.Data.Shape.V, Classes: 5})
+	large := modeltest.Compiled(t, spec, compile.Signature{Instance: spec.Data.Shape.V, Classes: 5})
 	add("program, images of 28 by 28", large, 10, 1, [][]int{{2}, {3}})
 	return list
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -53,7 +53,7 @@ func options(t testing.TB, text string) *train.Trial {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return traintest.Trial(t, s, d)
+	return modeltest.Trial(t, s, d)
 }
 
 func (m maker) train(t testing.TB, o *train.Trial) *train.Report {

@@ -13,7 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	_ "github.com/miplc/miplc/internal/testkit/enginetest" // the device go
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
@@ -125,7 +125,7 @@ func TestGroupKey(t *testing.T) {
 
 // All engines of this machine train and agree on the loss, also in a second training.
 func TestEnginesTrain(t *testing.T) {
-	trial := traintest.Quickstart(t, 10, 2, 1)
+	trial := modeltest.Quickstart(t, 10, 2, 1)
 	var first float64
 	for i, p := range []Place{{Engine: Gorgonia}, {Engine: Native}, {Engine: XLA, Device: Go}} {
 		choice, err := Choose(p, false)
@@ -179,12 +179,12 @@ func TestGPUAgainstTheCPU(t *testing.T) {
 	}
 	var programs []*compile.Program
 	for _, name := range language.TrainedNames() {
-		if p := traintest.Shipped(t, name); len(p.Signature.Instance) == 1 {
+		if p := modeltest.Shipped(t, name); len(p.Signature.Instance) == 1 {
 			programs = append(programs, p)
 		}
 	}
 	for seed := range uint64(20) {
-		if p := traintest.Random(t, seed); len(p.Signature.Instance) == 1 {
+		if p := modeltest.RandomProgram(t, seed); len(p.Signature.Instance) == 1 {
 			programs = append(programs, p)
 		}
 	}

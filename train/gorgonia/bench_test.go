@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 )
 
@@ -41,7 +41,7 @@ func BenchmarkPredict(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			p := compiled(b, c.spec, c.signature)
 			e, _ := newEngine(b, p, 1)
-			batch := traintest.Batch(p, 1, c.instances)
+			batch := modeltest.Batch(p, 1, c.instances)
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, _, err := e.Predict(batch.Instances, batch.BagOf, 1); err != nil {
@@ -59,7 +59,7 @@ func BenchmarkNewSize(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		e, _ := newEngine(b, p, 1)
-		batch := traintest.Batch(p, 1, 37)
+		batch := modeltest.Batch(p, 1, 37)
 		b.StartTimer()
 		if _, err := e.Step(batch); err != nil {
 			b.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/gorgonia"
 )
@@ -64,7 +64,7 @@ func closeTo(t testing.TB, what string, got []float32, want []float64, tol float
 
 // Attention scores saturate the sigmoid of float32 in both directions.
 func TestSaturatedAttention(t *testing.T) {
-	p := traintest.Shipped(t, "demipl")
+	p := modeltest.Shipped(t, "demipl")
 	for _, scale := range []float64{-60, 60} {
 		e, s := newEngine(t, p, 8)
 		for _, v := range [][]float32{s.Params["bv"], s.Params["bu"]} {
@@ -78,11 +78,11 @@ func TestSaturatedAttention(t *testing.T) {
 		if err := e.SetState(s); err != nil {
 			t.Fatal(err)
 		}
-		b := traintest.Batch(p, 4, 7, 3)
+		b := modeltest.Batch(p, 4, 7, 3)
 		for i := range b.Instances {
 			b.Instances[i] /= 100
 		}
-		want := evaluate(t, p.Train, traintest.Environment(p, p.Train, b, s.Params))
+		want := evaluate(t, p.Train, modeltest.Environment(p, p.Train, b, s.Params))
 		r, err := e.Step(b)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestSaturatedAttention(t *testing.T) {
 
 // A new engine continues from a state to the same bits.
 func TestStateCarriesEverything(t *testing.T) {
-	p := traintest.Shipped(t, "demipl")
+	p := modeltest.Shipped(t, "demipl")
 	e, _ := newEngine(t, p, 1)
 	f, _ := newEngine(t, p, 3)
 	for i := range 12 {
@@ -110,7 +110,7 @@ func TestStateCarriesEverything(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		b := traintest.Batch(p, uint64(i), 5, 4)
+		b := modeltest.Batch(p, uint64(i), 5, 4)
 		r, err := e.Step(b)
 		if err != nil {
 			t.Fatal(err)
@@ -127,11 +127,11 @@ func TestStateCarriesEverything(t *testing.T) {
 
 // Many steps over batches of different sizes leak no goroutines and no memory.
 func TestStepsLeakNothing(t *testing.T) {
-	p := traintest.Shipped(t, "demipl")
+	p := modeltest.Shipped(t, "demipl")
 	e, _ := newEngine(t, p, 1)
 	var batches []*train.Batch
 	for _, sizes := range [][]int{{9}, {1}, {70}, {3, 1, 5}, {4, 9, 1, 7, 3, 3, 8, 2, 6, 5, 4, 1, 1, 9, 2, 3}} {
-		batches = append(batches, traintest.Batch(p, uint64(len(batches)), sizes...))
+		batches = append(batches, modeltest.Batch(p, uint64(len(batches)), sizes...))
 	}
 	steps := func(n int) (heap uint64, goroutines int) {
 		for i := range n {

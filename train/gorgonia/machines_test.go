@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -26,7 +26,7 @@ func started(t *testing.T, p *compile.Program) *Engine {
 
 // The engine keeps only the most recently used machines.
 func TestMachinesAreBounded(t *testing.T) {
-	p := traintest.Shipped(t, "demipl")
+	p := modeltest.Shipped(t, "demipl")
 	e := started(t, p)
 	e.infer.bySize.MaxCount = 4
 	for n := 1; n <= 9; n++ {
@@ -45,7 +45,7 @@ func TestMachinesAreBounded(t *testing.T) {
 }
 
 func TestBadBatches(t *testing.T) {
-	p := traintest.Shipped(t, "demipl")
+	p := modeltest.Shipped(t, "demipl")
 	e := started(t, p)
 	for _, c := range []struct {
 		bagOf []int

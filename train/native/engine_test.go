@@ -13,7 +13,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 )
 
@@ -25,12 +25,12 @@ func steps(t *testing.T, p *compile.Program, o Options, sizes ...int) (*train.St
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if err := e.SetState(traintest.Start(p, 1)); err != nil {
+	if err := e.SetState(modeltest.Start(p, 1)); err != nil {
 		t.Fatal(err)
 	}
 	var last *train.Batch
 	for seed := range uint64(3) {
-		last = traintest.Batch(p, seed, sizes...)
+		last = modeltest.Batch(p, seed, sizes...)
 		if _, err := e.Step(last); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestBits(t *testing.T) {
 		{"demipl-image", []int{9, 4}},
 	} {
 		t.Run(fmt.Sprint(c.spec, c.sizes), func(t *testing.T) {
-			p := traintest.Shipped(t, c.spec)
+			p := modeltest.Shipped(t, c.spec)
 			want, predicted := steps(t, p, Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
 			others := map[string]Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
 			for _, set := range kernel.Sets()[1:] {
@@ -92,7 +92,7 @@ func started(t *testing.T, p *compile.Program) *Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	if err := e.SetState(traintest.Start(p, 1)); err != nil {
+	if err := e.SetState(modeltest.Start(p, 1)); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -100,10 +100,10 @@ func started(t *testing.T, p *compile.Program) *Engine {
 
 // TestPredictionOfABagAlone checks that a prediction does not depend on the other bags, to the last bit.
 func TestPredictionOfABagAlone(t *testing.T) {
-	p := traintest.Shipped(t, "gated-abmil")
+	p := modeltest.Shipped(t, "gated-abmil")
 	e := started(t, p)
 	sizes := []int{3, 17, 1, 40}
-	b := traintest.Batch(p, 1, sizes...)
+	b := modeltest.Batch(p, 1, sizes...)
 	all, _, err := e.Predict(b.Instances, b.BagOf, b.Bags)
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +126,8 @@ func TestPredictionOfABagAlone(t *testing.T) {
 // TestPredictNormalized checks that predictions from normalised instances have the bits of those from raw ones.
 func TestPredictNormalized(t *testing.T) {
 	for _, spec := range []string{"demipl", "gated-abmil", "dsmil"} {
-		p := traintest.Shipped(t, spec)
-		state := traintest.Start(p, 1)
+		p := modeltest.Shipped(t, spec)
+		state := modeltest.Start(p, 1)
 		mean, std := state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 		if mean == nil {
 			t.Fatalf("%s does not normalise", spec)
@@ -139,7 +139,7 @@ func TestPredictNormalized(t *testing.T) {
 		if err := e.SetState(state); err != nil {
 			t.Fatal(err)
 		}
-		b := traintest.Batch(p, 1, 3, 17, 1, 40)
+		b := modeltest.Batch(p, 1, 3, 17, 1, 40)
 		normalized := make([]float32, len(b.Instances))
 		train.ZScores(normalized, b.Instances, mean, std)
 		probabilities, attention, err := e.Predict(b.Instances, b.BagOf, b.Bags)
@@ -160,7 +160,7 @@ func TestPredictNormalized(t *testing.T) {
 // TestMemoryOfGrowingBags checks that the memory for small bags is returned to the system before that for larger ones is
 // allocated.
 func TestMemoryOfGrowingBags(t *testing.T) {
-	p := traintest.Shipped(t, "gated-abmil")
+	p := modeltest.Shipped(t, "gated-abmil")
 	e := started(t, p)
 	resident := func() int {
 		var m runtime.MemStats
@@ -170,7 +170,7 @@ func TestMemoryOfGrowingBags(t *testing.T) {
 	debug.FreeOSMemory()
 	before := resident()
 	for _, n := range []int{20000, 25000, 30000, 35000, 40000} {
-		if _, err := e.Step(traintest.Batch(p, 1, n)); err != nil {
+		if _, err := e.Step(modeltest.Batch(p, 1, n)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,17 +188,17 @@ func TestMemoryOfGrowingBags(t *testing.T) {
 // inputs change from step to step.
 func TestStepsAllocateNothing(t *testing.T) {
 	for _, spec := range []string{"demipl", "demipl-mlp", "acmil", "demipl-image"} {
-		p := traintest.Shipped(t, spec)
+		p := modeltest.Shipped(t, spec)
 		for _, sizes := range [][]int{{9}, {5, 7}} {
 			e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer e.Close()
-			if err := e.SetState(traintest.Start(p, 1)); err != nil {
+			if err := e.SetState(modeltest.Start(p, 1)); err != nil {
 				t.Fatal(err)
 			}
-			b := traintest.Batch(p, 1, sizes...)
+			b := modeltest.Batch(p, 1, sizes...)
 			if n := testing.AllocsPerRun(20, func() {
 				if _, err := e.Step(b); err != nil {
 					t.Fatal(err)

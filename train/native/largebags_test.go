@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -47,11 +47,11 @@ func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
 		t.Fatal(err)
 	}
 	defer oracle.Close()
-	if err := oracle.SetState(traintest.Start(p, 1)); err != nil {
+	if err := oracle.SetState(modeltest.Start(p, 1)); err != nil {
 		t.Fatal(err)
 	}
 	for seed := range uint64(3) {
-		if _, err := oracle.Step(traintest.Batch(p, seed, sizes...)); err != nil {
+		if _, err := oracle.Step(modeltest.Batch(p, seed, sizes...)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestMemoryOfDropout(t *testing.T) {
 // A step with many bags needs about the memory of one with the same instances in few bags, also for
 // maxima in each bag and 50 columns.
 func TestMemoryOfManyBags(t *testing.T) {
-	p := traintest.Shipped(t, "fastmipl")
+	p := modeltest.Shipped(t, "fastmipl")
 	few, many := arena(t, p, slices.Repeat([]int{200}, 4)...), arena(t, p, slices.Repeat([]int{2}, 400)...)
 	if many > 2*few {
 		t.Errorf("a step with 400 bags takes %d MB, one with the same instances in 4 bags %d MB", many>>20, few>>20)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -18,9 +18,9 @@ func TestLoopAllocatesNothing(t *testing.T) {
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
 		return New(p, Options{Kernels: kernel.Best(), Threads: 1})
 	}}
-	first := traintest.Quickstart(t, 300, 1, 1)
+	first := modeltest.Quickstart(t, 300, 1, 1)
 	mallocs := func(epochs int) uint64 {
-		trial := traintest.Vary(t, first, "varied", func(s *language.Spec) {
+		trial := modeltest.Vary(t, first, "varied", func(s *language.Spec) {
 			s.Train.Epochs.V, s.Train.EvalEvery.V, s.Train.Checkpoint.V = epochs, 1000, 0
 		})
 		trial.Snapshots = []int{} // no epoch records attention scores

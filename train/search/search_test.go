@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/data/measure"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/native"
@@ -118,12 +118,12 @@ func trainer(t *testing.T) train.Trainer {
 // nine returns a search of nine trials of 9 epochs with rungs after 1, 3 and 9.
 func nine(t *testing.T, dir string) *Search {
 	t.Helper()
-	one := traintest.Quickstart(t, 30, 9, 1)
+	one := modeltest.Quickstart(t, 30, 9, 1)
 	var trials []*train.Trial
 	var settings []string
 	for i := range 9 {
 		lr := 0.0001 * float64(int(1)<<i)
-		trial := traintest.Vary(t, one, fmt.Sprint("trial-", i+1), traintest.Rate(lr))
+		trial := modeltest.Vary(t, one, fmt.Sprint("trial-", i+1), modeltest.Rate(lr))
 		trial.Dir, trial.CheckpointInterval = filepath.Join(dir, trial.Name), 1<<40
 		trials, settings = append(trials, trial), append(settings, fmt.Sprintf("train.lr=%v", lr))
 	}
@@ -158,7 +158,7 @@ func TestAlone(t *testing.T) {
 		t.Errorf("%d epochs, chosen %+v", trained, s.Results[chosen])
 	}
 	for i, found := range s.Results {
-		alone := traintest.Vary(t, traintest.Quickstart(t, 30, 9, 1), "alone", func(spec *language.Spec) {
+		alone := modeltest.Vary(t, modeltest.Quickstart(t, 30, 9, 1), "alone", func(spec *language.Spec) {
 			spec.Train.LR.V = s.Trials[i].Program.Spec.Train.LR.V
 		})
 		alone.Pause, alone.Curve = found.Epochs, []int{}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 )
@@ -17,10 +17,10 @@ func BenchmarkTrials(b *testing.B) {
 	backend := goBackend(b)
 	for _, n := range []int{1, 10, 40} {
 		b.Run(fmt.Sprintf("trials=%d", n), func(b *testing.B) {
-			o := traintest.Quickstart(b, 60, 2, 1)
+			o := modeltest.Quickstart(b, 60, 2, 1)
 			list := make([]*train.Trial, n)
 			for i := range list {
-				list[i] = traintest.Vary(b, o, fmt.Sprint(i), traintest.Seed(i))
+				list[i] = modeltest.Vary(b, o, fmt.Sprint(i), modeltest.Seed(i))
 			}
 			for b.Loop() {
 				if out := together(context.Background(), &xla.Trainer{Backend: backend}, list, train.Options{}); out[0].Err != nil {

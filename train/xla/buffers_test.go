@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -29,7 +29,7 @@ func (h held) Finalize() error { *h.freed = true; return nil }
 func TestAFailedCallLosesNoBuffer(t *testing.T) {
 	b := NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t)}, pjrt.Go)
 	defer b.Close()
-	p, err := (&Trainer{Backend: b}).plan([]*train.Trial{traintest.Quickstart(t, 20, 2, 1)})
+	p, err := (&Trainer{Backend: b}).plan([]*train.Trial{modeltest.Quickstart(t, 20, 2, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -40,7 +40,7 @@ func run(t *testing.T, o *train.Trial) *train.Report {
 func TestEngineFollowsOracle(t *testing.T) {
 	b := goBackend(t)
 	for _, batch := range []int{1, 16} {
-		o := traintest.Quickstart(t, 60, 3, batch)
+		o := modeltest.Quickstart(t, 60, 3, batch)
 		got, err := train.TrainOne(context.Background(), &xla.Trainer{Backend: b}, o, train.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
@@ -37,7 +37,7 @@ func together(ctx context.Context, by *xla.Trainer, list []*train.Trial, o train
 func TestTrialsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
-		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 3, c.batch))
+		list := modeltest.Mixed(t, modeltest.Quickstart(t, 60, 3, c.batch))
 		got := together(context.Background(), &xla.Trainer{Backend: b, FeedBytes: c.feed}, list, train.Options{})
 		for i, trial := range list {
 			t.Run(trial.Name, func(t *testing.T) {
@@ -114,9 +114,9 @@ func TestImageTrialsMatchSingleRuns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain := traintest.Trial(t, s, d)
-	list := []*train.Trial{traintest.Vary(t, plain, "plain", nil), traintest.Vary(t, plain, "seed", traintest.Seed(2)),
-		traintest.Vary(t, plain, "rate", traintest.Rate(0.002))}
+	plain := modeltest.Trial(t, s, d)
+	list := []*train.Trial{modeltest.Vary(t, plain, "plain", nil), modeltest.Vary(t, plain, "seed", modeltest.Seed(2)),
+		modeltest.Vary(t, plain, "rate", modeltest.Rate(0.002))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	for i, trial := range list {
 		if got[i].Err != nil {
@@ -130,8 +130,8 @@ func TestImageTrialsMatchSingleRuns(t *testing.T) {
 // the others.
 func TestTrialEndsAlone(t *testing.T) {
 	b := goBackend(t)
-	o := traintest.Quickstart(t, 60, 3, 1)
-	list := []*train.Trial{traintest.Vary(t, o, "plain", nil), traintest.Vary(t, o, "wild", traintest.Rate(1e30))}
+	o := modeltest.Quickstart(t, 60, 3, 1)
+	list := []*train.Trial{modeltest.Vary(t, o, "plain", nil), modeltest.Vary(t, o, "wild", modeltest.Rate(1e30))}
 	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
 	var bad *train.NonFiniteError
 	if !errors.As(got[1].Err, &bad) || bad.Epoch != 1 || len(bad.Bags) != 1 || got[1].Report != nil {
@@ -164,8 +164,8 @@ func (s *stop) Epoch(train.Metrics, train.Progress) {
 func TestTrialsResumeToSameBits(t *testing.T) {
 	b := goBackend(t)
 	kept := func(dir string) []*train.Trial {
-		list := traintest.Mixed(t, traintest.Quickstart(t, 60, 4, 4))
-		list = append(list, traintest.Vary(t, list[0], "wild", traintest.Rate(1e30)))
+		list := modeltest.Mixed(t, modeltest.Quickstart(t, 60, 4, 4))
+		list = append(list, modeltest.Vary(t, list[0], "wild", modeltest.Rate(1e30)))
 		for i, trial := range list {
 			trial.Dir = filepath.Join(dir, fmt.Sprint(i))
 		}
@@ -220,12 +220,12 @@ func TestTrialsResumeToSameBits(t *testing.T) {
 // Errors of one trial do not affect others; the end of the context ends all.
 func TestTrialsRefused(t *testing.T) {
 	b := goBackend(t)
-	o := traintest.Quickstart(t, 60, 1, 1)
+	o := modeltest.Quickstart(t, 60, 1, 1)
 	for want, split := range map[string]*data.Split{"left for training": {Test: []int{1}},
 		"names bag 61": {Train: []int{60}}} {
-		wrong := traintest.Vary(t, o, "wrong", nil)
+		wrong := modeltest.Vary(t, o, "wrong", nil)
 		wrong.Split = split
-		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, traintest.Vary(t, o, "right",
+		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, modeltest.Vary(t, o, "right",
 			nil)}, train.Options{})
 		if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
 			t.Errorf("errors %v and %v, want one with %q", got[0].Err, got[1].Err, want)
@@ -233,7 +233,7 @@ func TestTrialsRefused(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for i, out := range together(ctx, &xla.Trainer{Backend: b}, traintest.Mixed(t, o), train.Options{}) {
+	for i, out := range together(ctx, &xla.Trainer{Backend: b}, modeltest.Mixed(t, o), train.Options{}) {
 		if !errors.Is(out.Err, context.Canceled) {
 			t.Errorf("trial %d after cancel: %v", i, out.Err)
 		}
@@ -243,9 +243,9 @@ func TestTrialsRefused(t *testing.T) {
 // Trials that share program and bags train in groups of nearly the same size; others do not.
 func TestGroups(t *testing.T) {
 	b := goBackend(t)
-	o := traintest.Quickstart(t, 60, 1, 1)
-	list := append(traintest.Mixed(t, o), traintest.Vary(t, o, "batches", func(s *language.Spec) { s.Train.Batch.V = 2 }))
-	other := traintest.Vary(t, o, "other bags", nil)
+	o := modeltest.Quickstart(t, 60, 1, 1)
+	list := append(modeltest.Mixed(t, o), modeltest.Vary(t, o, "batches", func(s *language.Spec) { s.Train.Batch.V = 2 }))
+	other := modeltest.Vary(t, o, "other bags", nil)
 	set := *o.Data
 	set.Instances = append([]float32(nil), set.Instances...)
 	set.Instances[0]++
@@ -307,5 +307,5 @@ func TestGroupsPerCore(t *testing.T) {
 
 // A trial that stops early does not change the bits of others.
 func TestEarlyStopInAProgram(t *testing.T) {
-	traintest.EarlyStop(t, &xla.Trainer{Backend: goBackend(t)})
+	modeltest.EarlyStop(t, &xla.Trainer{Backend: goBackend(t)})
 }

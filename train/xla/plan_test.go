@@ -16,7 +16,7 @@ import (
 
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/traintest"
+	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -33,9 +33,9 @@ func (n *notes) Warn(text string) { n.warned = append(n.warned, text) }
 
 // seeds returns trials that share a program.
 func seeds(t *testing.T, n int) (list []*train.Trial) {
-	o := traintest.Quickstart(t, 60, 2, 1)
+	o := modeltest.Quickstart(t, 60, 2, 1)
 	for i := range n {
-		list = append(list, traintest.Vary(t, o, fmt.Sprint(i), traintest.Seed(i)))
+		list = append(list, modeltest.Vary(t, o, fmt.Sprint(i), modeltest.Seed(i)))
 	}
 	return list
 }

@@ -1,5 +1,5 @@
-// Package modeltest makes graphs, batches and specs for tests: one small graph per op and corner case, random graphs
-// over ragged batches, and random specs. The tests of every engine compare its lowerings with the
+// Package modeltest makes graphs, specs, programs and trials for tests: one small graph per op and corner case, random
+// graphs over ragged batches, random specs, and short trainings. The tests of every engine compare its lowerings with the
 // interpreter of package graph on them.
 package modeltest
 

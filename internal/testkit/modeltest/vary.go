@@ -1,6 +1,6 @@
 // Trials of a group that differ.
 
-package traintest
+package modeltest
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package traintest provides programs of shipped and random specs, states, batches and short
-// trials for tests of engines.
-package traintest
+// Programs of shipped and random specs, their states and batches, and short trials, for tests of engines.
+
+package modeltest
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -33,10 +32,10 @@ func Shipped(t testing.TB, name string, set ...string) *compile.Program {
 	return Compiled(t, spec, sig)
 }
 
-// Random compiles the random spec of a seed.
-func Random(t testing.TB, seed uint64) *compile.Program {
+// RandomProgram compiles the random spec of a seed.
+func RandomProgram(t testing.TB, seed uint64) *compile.Program {
 	t.Helper()
-	return Parsed(t, fmt.Sprintf("random%d", seed), modeltest.RandomSpec(seed))
+	return Parsed(t, fmt.Sprintf("random%d", seed), RandomSpec(seed))
 }
 
 // Parsed compiles a spec with data.generated.
