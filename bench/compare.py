@@ -91,7 +91,7 @@ class Bench:
     def __init__(self, args, folder):
         self.args, self.folder, self.results = args, folder, []
         self.driver = os.path.join(folder, "driver")
-        subprocess.run([args.go, "build", "-o", self.driver, "./bench/driver"], cwd=ROOT, check=True)
+        subprocess.run([args.go, "build", "-o", self.driver, "./bench"], cwd=ROOT, check=True)
         if not args.library:
             install_onnxruntime(args.go, folder)
         self.data = {}

@@ -1,6 +1,6 @@
 // Models of miplc in runtimes that miplc does not use.
 
-package bench_test
+package main
 
 import (
 	"context"

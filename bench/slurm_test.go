@@ -1,7 +1,7 @@
 // Experiments on a Slurm cluster of four nodes on one machine. Its tests interrupt
 // and kill tasks as real clusters do.
 
-package bench_test
+package main
 
 import (
 	"bytes"

@@ -13,11 +13,27 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
+// small returns a valid dataset of 3 bags with 2, 1 and 3 instances, 2 features and 3 classes.
+// It has every optional field of a dataset except groups, coordinates and names of features.
+func small() *data.Dataset {
+	return &data.Dataset{
+		Name:       "small",
+		Shape:      []int{2},
+		Instances:  []float32{0.5, -1, 2, 1e-20, 3, 4, 0, 1, -7.25, 3e8, 0.1, 0.2},
+		Offsets:    []int{0, 2, 3, 6},
+		Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
+		Classes:    3,
+		Labels:     []int{0, 2, -1},
+		InstLabels: []int{0, -1, 2, -1, -1, 1},
+		ClassNames: []string{"wren", "jay", "crow"},
+		BagNames:   []string{"a/1.png", "a/2.png", "b, c/1.png"},
+	}
+}
+
 func TestHash(t *testing.T) {
-	base := datatest.Small().Hash()
+	base := small().Hash()
 	changes := map[string]func(*data.Dataset){
 		"feature":        func(d *data.Dataset) { d.Instances[3] = 1e-21 },
 		"candidate":      func(d *data.Dataset) { d.Candidates[2] = 1 },
@@ -28,13 +44,13 @@ func TestHash(t *testing.T) {
 		"no labels":      func(d *data.Dataset) { d.Labels = nil },
 	}
 	for name, change := range changes {
-		d := datatest.Small()
+		d := small()
 		change(d)
 		if d.Hash() == base {
 			t.Errorf("%s: the change does not change the hash", name)
 		}
 	}
-	same := datatest.Small()
+	same := small()
 	same.Name, same.Shape, same.BagNames = "other", []int{1, 1, 2}, nil
 	if same.Hash() != base {
 		t.Error("the hash depends on the name, the shape or the names of the bags")
@@ -42,7 +58,7 @@ func TestHash(t *testing.T) {
 }
 
 func TestReshape(t *testing.T) {
-	d := datatest.Small()
+	d := small()
 	r, err := d.Reshape([]int{1, 2, 1})
 	if err != nil || !reflect.DeepEqual(r.Shape, []int{1, 2, 1}) || r.Hash() != d.Hash() || len(d.Shape) != 1 {
 		t.Errorf("reshaped: %+v, %v", r, err)
@@ -90,7 +106,7 @@ func TestTrueMasksIn(t *testing.T) {
 			t.Errorf("%q in %v: %s, want %s", c.text, c.classes, got, c.want)
 		}
 	}
-	d := datatest.Small()
+	d := small()
 	d.ClassNames = nil // their numbers alone are known
 	if labels, err := d.TrueMasksIn([]string{"wren", "jay", "crow", "tit"}); err != nil ||
 		fmt.Sprint(labels) != "[[1 0 0 0] [0 0 1 0] []]" {

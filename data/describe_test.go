@@ -12,12 +12,11 @@ import (
 	"github.com/miplc/miplc/data"
 
 	"github.com/miplc/miplc/data/generate"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
 func TestDescribe(t *testing.T) {
-	s := data.Describe(datatest.Small())
+	s := data.Describe(small())
 	want := `| Dataset | #bags | #ins | #dim | avg. #ins | #class | avg. #CLs |
 |---|---:|---:|---:|---:|---:|---:|
 | small | 3 | 6 | 2 | 2 | 3 | 2 |
@@ -33,12 +32,12 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("the details lack %q:\n%s", line, s.Details())
 		}
 	}
-	other := datatest.Small()
+	other := small()
 	other.InstLabels[1] = 1 // a jay in a bag with the true label wren is not positive
 	if s := data.Describe(other); s.ByClass[1].Positive != 1 || s.PositiveShare != 0.5 {
 		t.Errorf("instances of other classes: %+v", s)
 	}
-	bare := datatest.Small()
+	bare := small()
 	bare.InstLabels, bare.Labels = nil, nil
 	if s := data.Describe(bare); s.PositiveShare != -1 || !strings.Contains(s.Details(), "positive instances: unknown") ||
 		strings.Contains(s.Details(), "| positive instances") {
@@ -48,7 +47,7 @@ func TestDescribe(t *testing.T) {
 
 func TestDescribeConstantFeatures(t *testing.T) {
 	const line = "features with the same value in all instances: 1 of 2\n"
-	d := datatest.Small()
+	d := small()
 	if text := data.Describe(d).Details(); strings.Contains(text, "same value") {
 		t.Error(text)
 	}
@@ -61,7 +60,7 @@ func TestDescribeConstantFeatures(t *testing.T) {
 }
 
 func TestDrawBag(t *testing.T) {
-	features := datatest.Small()
+	features := small()
 	features.ClassNames[0] = "<wren&>"
 	images, err := generate.Prototypes(generate.PrototypeOptions{Bags: 4, Classes: 2, Features: 12, Positives: 0.5,
 		MinSize: 12, MaxSize: 12, Noise: 1})

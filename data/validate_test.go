@@ -10,11 +10,10 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 func TestValidate(t *testing.T) {
-	if err := datatest.Small().Validate("x.npz"); err != nil {
+	if err := small().Validate("x.npz"); err != nil {
 		t.Fatalf("a valid set: %v", err)
 	}
 	nan, inf := float32(math.NaN()), float32(math.Inf(-1))
@@ -80,7 +79,7 @@ func TestValidate(t *testing.T) {
 			`x.npz: the shape [1099511627776 1099511627776] of an instance is not usable; every extent must be at least 1`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			d := datatest.Small()
+			d := small()
 			c.change(d)
 			err := d.Validate("x.npz")
 			if err == nil {

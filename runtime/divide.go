@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -159,7 +158,7 @@ const (
 // findShapes computes the shapes for two and for three instances. It returns false if they are not
 // known.
 func (d *divider) findShapes(instance []int) bool {
-	e := footprint.New(d.graph, instance, true)
+	e := contract.NewEstimate(d.graph, instance, true)
 	two, err := e.Shapes(2)
 	if err != nil {
 		return false

@@ -30,7 +30,6 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
@@ -240,7 +239,7 @@ func (o *options) open(data []byte) (*openFile, error) {
 		return nil, fmt.Errorf("%w: the file is written for the back ends %v, not for %s", ErrContract, meta.Backends,
 			backend)
 	}
-	e := footprint.New(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
+	e := contract.NewEstimate(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	if err := o.checkGraph(e); err != nil {
 		return nil, err
 	}

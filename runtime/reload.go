@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/miplc/miplc/internal/footprint"
+	"github.com/miplc/miplc/internal/contract"
 )
 
 // openFile is an open file of a model, until Reload replaces it.
@@ -17,7 +17,7 @@ type openFile struct {
 	info    Info
 	batch   bool // contract batch/1
 
-	estimate *footprint.Estimate
+	estimate *contract.Estimate
 	small    int           // instances up to which a run needs little memory
 	brief    int           // instances up to which a run is too short to watch its context
 	chunked  *chunkedGraph // nil: bags are not predicted in chunks

@@ -10,7 +10,6 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -347,7 +346,7 @@ func (c *cutter) finish() error {
 
 // shapes returns the shapes of all values for one image.
 func (c *cutter) shapes() (map[string][]int64, error) {
-	shapes, err := footprint.New(c.graph, []int{3, c.input.Size, c.input.Size}, true).Shapes(1)
+	shapes, err := contract.NewEstimate(c.graph, []int{3, c.input.Size, c.input.Size}, true).Shapes(1)
 	if err != nil {
 		return nil, advice(exportAgain, "the shapes inside the encoder cannot be determined: %v", err)
 	}

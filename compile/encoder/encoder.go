@@ -13,7 +13,6 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/footprint"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
@@ -82,7 +81,7 @@ func (e *Encoder) Shape() []int { return []int{e.Meta.Features} }
 
 // measure follows the shapes of the graph: features, memory and work of an image.
 func (e *Encoder) measure() error {
-	f := footprint.New(e.graph, e.Meta.InputShape(), true)
+	f := contract.NewEstimate(e.graph, e.Meta.InputShape(), true)
 	for _, n := range []int64{1, 2} {
 		shapes, err := f.Shapes(int(n))
 		shape := shapes[contract.EncoderFeatures]

@@ -17,7 +17,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
@@ -330,7 +329,7 @@ func TestUnknownEndings(t *testing.T) {
 		if d := (diag.Diagnostic{}); !errors.As(err, &d) || (len(d.Notes) == 1) != (files != "files without an ending") {
 			t.Errorf("Open(%s): %#v", path, err)
 		}
-		if err := Save(path, datatest.Small()); err == nil ||
+		if err := Save(path, small()); err == nil ||
 			!strings.Contains(err.Error(), "known are .npz, .csv and .csv.gz") {
 			t.Errorf("Save(%s): %v", path, err)
 		}
@@ -346,13 +345,13 @@ func TestUnknownEndings(t *testing.T) {
 // A dataset that cannot be written leaves no file behind.
 func TestSaveFailsClean(t *testing.T) {
 	dir := t.TempDir()
-	spaces := datatest.Small()
+	spaces := small()
 	spaces.ClassNames[1] = "blue jay"
 	if err := Save(filepath.Join(dir, "x.csv"), spaces); err == nil ||
 		!strings.Contains(err.Error(), `"blue jay" has spaces`) {
 		t.Errorf("a class name with spaces: %v", err)
 	}
-	invalid := datatest.Small()
+	invalid := small()
 	invalid.Labels[0] = 2
 	if err := Save(filepath.Join(dir, "x.npz"), invalid); err == nil || !strings.Contains(err.Error(), "bag 1") {
 		t.Errorf("an invalid set: %v", err)
@@ -360,10 +359,10 @@ func TestSaveFailsClean(t *testing.T) {
 	if files, _ := os.ReadDir(dir); len(files) != 0 {
 		t.Errorf("%d files are left", len(files))
 	}
-	if err := Save(dir+".npz/x.npz", datatest.Small()); err != nil {
+	if err := Save(dir+".npz/x.npz", small()); err != nil {
 		t.Errorf("a missing folder: %v", err)
 	}
-	if err := Save(dir+".npz", datatest.Small()); err == nil {
+	if err := Save(dir+".npz", small()); err == nil {
 		t.Error("a folder of the same name gives no error")
 	}
 }

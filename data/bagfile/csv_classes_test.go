@@ -5,8 +5,6 @@ package bagfile
 import (
 	"bytes"
 	"testing"
-
-	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 // Classes that the rows do not show, or that a reader would refuse, come back from a CSV file.
@@ -20,7 +18,7 @@ func TestClassesOfWrittenCSV(t *testing.T) {
 		"numbers with a point":  {"1.0", "2.0", "3.0"},
 		"commas in names":       {"a,b", "b", "c"},
 	} {
-		d := datatest.Small()
+		d := small()
 		d.ClassNames = names
 		d.Labels, d.Candidates, d.InstLabels = nil, []uint8{1, 0, 1, 1, 0, 0, 0, 0, 1}, nil
 		var text bytes.Buffer

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
@@ -57,7 +56,7 @@ func addFiles(f *testing.F, files []badFile, ending string) {
 
 func FuzzNPZ(f *testing.F) {
 	var whole bytes.Buffer
-	if err := writeNPZ(&whole, datatest.Small()); err != nil {
+	if err := writeNPZ(&whole, small()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(whole.Bytes())
@@ -95,7 +94,7 @@ func FuzzNPY(f *testing.F) {
 
 func FuzzCSV(f *testing.F) {
 	var whole bytes.Buffer
-	if err := writeCSV(&whole, datatest.Small()); err != nil {
+	if err := writeCSV(&whole, small()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(whole.Bytes())

@@ -14,12 +14,11 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
 // Bags to predict need no candidates: unknown labels may be any class of the model.
 func TestNPZWithoutCandidates(t *testing.T) {
-	d := datatest.Small()
+	d := small()
 	var b bytes.Buffer
 	z := &npzWriter{zip: zip.NewWriter(&b)}
 	writeArray(z, keyInstances, npyStart("<f4", 6, 2), d.Instances)
@@ -56,7 +55,7 @@ func TestNPZWithoutCandidates(t *testing.T) {
 
 // With certain labels no candidates are needed.
 func TestKnownLabels(t *testing.T) {
-	d := datatest.Small()
+	d := small()
 	d.Labels = []int{0, 2, 1}
 	var b bytes.Buffer
 	z := &npzWriter{zip: zip.NewWriter(&b)}
@@ -90,8 +89,8 @@ func TestLargeLabels(t *testing.T) {
 	npz := func(labels ...int) (*data.Dataset, error) {
 		var b bytes.Buffer
 		z := &npzWriter{zip: zip.NewWriter(&b)}
-		writeArray(z, keyInstances, npyStart("<f4", 6, 2), datatest.Small().Instances)
-		z.ints(keyOffsets, datatest.Small().Offsets)
+		writeArray(z, keyInstances, npyStart("<f4", 6, 2), small().Instances)
+		z.ints(keyOffsets, small().Offsets)
 		z.ints(keyLabels, labels)
 		z.zip.Close()
 		return decodeNPZ(bytes.NewReader(b.Bytes()), int64(b.Len()), "bags.npz", Reading{Labels: KnownLabels})
@@ -119,7 +118,7 @@ func TestLargeLabels(t *testing.T) {
 
 // Bags with any number of labels come back from every format; bags to predict need no labels.
 func TestMultiLabels(t *testing.T) {
-	d := datatest.Small()
+	d := small()
 	d.Multi, d.Labels, d.Candidates = true, nil, []uint8{1, 1, 0, 0, 0, 0, 0, 1, 1}
 	for _, name := range []string{"bags.npz", "bags.csv"} {
 		var b bytes.Buffer
@@ -171,7 +170,7 @@ func TestMultiLabels(t *testing.T) {
 
 // Groups come back from every format that is written.
 func TestGroups(t *testing.T) {
-	d := datatest.Small()
+	d := small()
 	d.Groups, d.GroupName = []string{"p 1", "p,2", "p 1"}, "patient"
 	for name, o := range map[string]Reading{"bags.npz": {},
 		"bags.csv": {Columns: Columns{Roles: Roles{Group: "patient"}}}} {

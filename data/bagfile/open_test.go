@@ -10,18 +10,34 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/testkit/datatest"
 )
 
+// small returns a valid dataset of 3 bags with 2, 1 and 3 instances, 2 features and 3 classes.
+// It has every optional field of a dataset except groups, coordinates and names of features.
+func small() *data.Dataset {
+	return &data.Dataset{
+		Name:       "small",
+		Shape:      []int{2},
+		Instances:  []float32{0.5, -1, 2, 1e-20, 3, 4, 0, 1, -7.25, 3e8, 0.1, 0.2},
+		Offsets:    []int{0, 2, 3, 6},
+		Candidates: []uint8{1, 1, 0, 0, 1, 1, 1, 0, 1},
+		Classes:    3,
+		Labels:     []int{0, 2, -1},
+		InstLabels: []int{0, -1, 2, -1, -1, 1},
+		ClassNames: []string{"wren", "jay", "crow"},
+		BagNames:   []string{"a/1.png", "a/2.png", "b, c/1.png"},
+	}
+}
+
 func TestRoundTrips(t *testing.T) {
-	full := datatest.Small()
-	plain := datatest.Small()
+	full := small()
+	plain := small()
 	plain.Labels, plain.InstLabels, plain.ClassNames, plain.BagNames = nil, nil, nil, nil
-	sorted := datatest.Small()
+	sorted := small()
 	sorted.ClassNames = []string{"crow", "jay", "wren"}
-	numbers := datatest.Small()
+	numbers := small()
 	numbers.ClassNames = []string{"2", "4", "10"}
-	quoted := datatest.Small()
+	quoted := small()
 	quoted.ClassNames = []string{`a"b`, "c,d", "é"}
 	for name, d := range map[string]*data.Dataset{"full": full, "plain": plain, "sorted": sorted, "numbers": numbers,
 		"quoted": quoted} {
@@ -51,7 +67,7 @@ func TestRoundTrips(t *testing.T) {
 
 // .npz stores every field of a dataset, including the shape of images.
 func TestNPZKeepsEverything(t *testing.T) {
-	d := datatest.Small()
+	d := small()
 	d.Shape = []int{1, 2}
 	path := filepath.Join(t.TempDir(), "small.npz")
 	if err := Save(path, d); err != nil {
@@ -70,10 +86,10 @@ func TestSaveIsDeterministicAndLeavesNothingAside(t *testing.T) {
 	for _, ending := range []string{".npz", ".csv", ".csv.gz"} {
 		dir := t.TempDir()
 		a, b := filepath.Join(dir, "a"+ending), filepath.Join(dir, "b"+ending)
-		if err := Save(a, datatest.Small()); err != nil {
+		if err := Save(a, small()); err != nil {
 			t.Fatal(err)
 		}
-		if err := Save(b, datatest.Small()); err != nil {
+		if err := Save(b, small()); err != nil {
 			t.Fatal(err)
 		}
 		x, _ := os.ReadFile(a)

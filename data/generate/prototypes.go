@@ -1,5 +1,5 @@
-// Package generate generates datasets: prototypes, and the datasets of the paper from labelled
-// instances.
+// Package generate generates datasets: prototypes, the datasets of the paper from labelled instances, and candidate
+// sets from the labels of several annotators.
 package generate
 
 import (

@@ -30,7 +30,7 @@ type Cutting struct {
 // and the settings, not on Workers. All images that cannot be read are reported together, by name.
 //
 // Images without a class (see Image) give bags without classes and candidates, which a model can
-// predict. crowd.Attach adds candidates. A source has either only images with a class or only images
+// predict. generate.AttachCandidates adds candidates. A source has either only images with a class or only images
 // without.
 func Bags(ctx context.Context, s *Sources, o Cutting) (*data.Dataset, error) {
 	if err := errors.Join(o.Generator.Check(), o.Resize.Check()); err != nil {

@@ -1,5 +1,5 @@
 // Package contract defines the tensors and metadata of exported models, which package export writes
-// and package runtime checks.
+// and package runtime checks, and estimates the memory and the work of a run.
 package contract
 
 // Tensor names of both signatures.

@@ -42,7 +42,7 @@ const (
 // Written reports whether miplc writes the op. It is false for unknown ops.
 func (o Op) Written() bool { return o.Use > Encoders }
 
-// Ops has a row for each op that a model file may have. All are inference ops whose shapes package footprint follows.
+// Ops has a row for each op that a model file may have. All are inference ops whose shapes package contract follows.
 // The only one with a subgraph is Loop, for attention in tiles. Flatten is in files of earlier versions.
 var Ops = map[string]Op{
 	"Abs": {Elementwise, Portable}, "Add": {Elementwise, Portable}, "Ceil": {Elementwise, Encoders},

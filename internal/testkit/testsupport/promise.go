@@ -3,6 +3,8 @@
 package testsupport
 
 import (
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,7 +13,7 @@ import (
 )
 
 // PromisesFolder returns the folder internal/compatibility, which has a folder for each minor version that
-// promised something.
+// promised something. Packages with keys, commands, results, model files and exported names compare theirs.
 func PromisesFolder(t testing.TB) string { return filepath.Join(root(t), "internal", "compatibility") }
 
 // CheckPromises fails for each line of the files VERSION/NAME.txt in PromisesFolder that got lacks: a
@@ -62,4 +64,46 @@ func CheckPromises(t testing.TB, name string, got []string) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// CheckPromisedKeys is CheckPromises for the keys of a JSON Schema, each with its words and its default.
+func CheckPromisedKeys(t testing.TB, name string, schema []byte) {
+	t.Helper()
+	var tree any
+	if err := json.Unmarshal(schema, &tree); err != nil {
+		t.Fatal(err)
+	}
+	CheckPromises(t, name, keys("", tree))
+}
+
+// keys returns the keys of a JSON Schema, each with its words and its default.
+func keys(path string, part any) (lines []string) {
+	switch part := part.(type) {
+	case []any:
+		for _, p := range part {
+			lines = append(lines, keys(path, p)...)
+		}
+	case map[string]any:
+		for key, value := range part {
+			switch key {
+			case "properties", "$defs", "patternProperties":
+				for name, inner := range value.(map[string]any) {
+					lines = append(lines, keys(strings.TrimPrefix(path+"."+name, "."), inner)...)
+				}
+				continue
+			case "default":
+				lines = append(lines, fmt.Sprintf("%s: %v is the default", path, value))
+			case "enum":
+				for _, word := range value.([]any) {
+					lines = append(lines, fmt.Sprintf("%s: %v", path, word))
+				}
+			default:
+				lines = append(lines, keys(path, value)...)
+			}
+		}
+		if path != "" {
+			lines = append(lines, path)
+		}
+	}
+	return lines
 }

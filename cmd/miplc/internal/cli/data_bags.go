@@ -15,8 +15,8 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/crowd"
 	"github.com/miplc/miplc/data/formats"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -102,7 +102,7 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set (default: 0)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
 	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, as miplc data crowd writes it")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError),
+	f.StringVar(&o.Outside, "outside", string(generate.OutsideError),
 		"with --candidates, action if the true class is not a candidate: "+outsideActions)
 	f.BoolVar(&o.Unlabeled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder "+
 		"names are not classes")
@@ -157,9 +157,9 @@ func runBags(ctx context.Context, o *bagsOptions) error {
 	if err := o.checkCandidates(); err != nil {
 		return err
 	}
-	var table *crowd.Table
+	var table *generate.LabelTable
 	if o.Candidates != "" {
-		if table, err = crowd.ReadCandidates(o.Candidates, nil); err != nil {
+		if table, err = generate.ReadCandidates(o.Candidates, nil); err != nil {
 			return err
 		}
 	}
@@ -243,12 +243,12 @@ func (o *bagsOptions) checkCandidates() error {
 }
 
 func checkOutside(word string) error {
-	return console.CheckWord("--outside", word, string(crowd.OutsideError), string(crowd.OutsideAdd),
-		string(crowd.OutsideDrop), string(crowd.OutsideForget))
+	return console.CheckWord("--outside", word, string(generate.OutsideError), string(generate.OutsideAdd),
+		string(generate.OutsideDrop), string(generate.OutsideForget))
 }
 
 // candidates adds the candidates of --r or --candidates to the true classes.
-func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.Dataset, error) {
+func (o *bagsOptions) candidates(set *data.Dataset, table *generate.LabelTable) (*data.Dataset, error) {
 	if table != nil {
 		return o.attach(set, table, o.Outside)
 	}
@@ -264,15 +264,15 @@ func (o *bagsOptions) candidates(set *data.Dataset, table *crowd.Table) (*data.D
 
 // attach replaces the candidate sets of the bags by those of a table, and reports the number of
 // bags whose true label is not among them.
-func (o *datasetOutput) attach(set *data.Dataset, table *crowd.Table, outside string) (*data.Dataset, error) {
-	out, wrong, err := crowd.Attach(set, table, crowd.Outside(outside))
+func (o *datasetOutput) attach(set *data.Dataset, table *generate.LabelTable, outside string) (*data.Dataset, error) {
+	out, wrong, err := generate.AttachCandidates(set, table, generate.Outside(outside))
 	if err != nil {
 		return nil, err
 	}
-	if done := map[crowd.Outside]string{crowd.OutsideAdd: "added to the candidates", crowd.OutsideDrop: "left out",
-		crowd.OutsideForget: "unknown now"}; wrong > 0 {
+	if done := map[generate.Outside]string{generate.OutsideAdd: "added to the candidates", generate.OutsideDrop: "left out",
+		generate.OutsideForget: "unknown now"}; wrong > 0 {
 		o.Console.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"),
-			done[crowd.Outside(outside)])
+			done[generate.Outside(outside)])
 	}
 	return out, nil
 }

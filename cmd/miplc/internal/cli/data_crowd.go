@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/crowd"
+	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 )
@@ -60,7 +60,7 @@ nothing is written.`,
 	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else "+
 		"of the first file)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose candidate sets are replaced, matched by image name")
-	f.StringVar(&o.Outside, "outside", string(crowd.OutsideError),
+	f.StringVar(&o.Outside, "outside", string(generate.OutsideError),
 		"with --bags, action if the true class is not a candidate: "+outsideActions)
 	return cmd
 }
@@ -70,9 +70,9 @@ func runCrowd(o *crowdOptions) error {
 	if o.Output == "" {
 		return console.Usagef("miplc data crowd: -o FILE is missing")
 	}
-	if len(o.Annotators) < crowd.MinAnnotators {
+	if len(o.Annotators) < generate.MinAnnotators {
 		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given",
-			crowd.MinAnnotators, len(o.Annotators))
+			generate.MinAnnotators, len(o.Annotators))
 	}
 	if err := checkOutside(o.Outside); err != nil {
 		return err
@@ -99,12 +99,12 @@ func runCrowd(o *crowdOptions) error {
 }
 
 // distill reads the files of the annotators and makes the candidate sets.
-func (o *crowdOptions) distill(classes []string) (*crowd.Table, crowd.Stats, error) {
-	annotators, err := crowd.ReadAnnotators(o.Annotators, classes)
+func (o *crowdOptions) distill(classes []string) (*generate.LabelTable, generate.CrowdStats, error) {
+	annotators, err := generate.ReadAnnotators(o.Annotators, classes)
 	if err != nil {
-		return nil, crowd.Stats{}, err
+		return nil, generate.CrowdStats{}, err
 	}
-	return crowd.Distill(annotators)
+	return generate.DistillCandidates(annotators)
 }
 
 // writeTable writes only the candidate sets.
@@ -121,7 +121,7 @@ func (o *crowdOptions) writeTable(inputs []string) error {
 	if err != nil {
 		return err
 	}
-	if err := crowd.WriteCandidates(out, table); err != nil {
+	if err := generate.WriteCandidates(out, table); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
@@ -129,7 +129,7 @@ func (o *crowdOptions) writeTable(inputs []string) error {
 	}
 	return o.Console.Resultf(struct {
 		File string `json:"file"`
-		crowd.Stats
+		generate.CrowdStats
 	}{o.Output, stats}, "%s: %s, %s, %.2f candidates per image on average; agreed on for %d, most probable labels for "+
 		"%d\n", o.Output, diag.Count(stats.Images, "image"), diag.Count(stats.Classes, "class"), stats.MeanCandidates,
 		stats.Agreed, stats.Picked)

@@ -1,6 +1,6 @@
 // From the answers of annotators to candidate sets.
 
-package crowd
+package generate
 
 import (
 	"bytes"
@@ -69,14 +69,15 @@ func TestAnnotatorsToCandidates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, stats, err := Distill(annotators)
+	table, stats, err := DistillCandidates(annotators)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []float64{1, 1, 0, 1, 1, 1}; !reflect.DeepEqual(table.Values, want) {
 		t.Errorf("candidates %v, want %v", table.Values, want)
 	}
-	want := Stats{Images: 2, Classes: 3, Annotators: 3, MeanCandidates: 2.5, Agreed: 1, Picked: 1, MeanLabels: 9.0 / 6}
+	want := CrowdStats{Images: 2, Classes: 3, Annotators: 3,
+		MeanCandidates: 2.5, Agreed: 1, Picked: 1, MeanLabels: 9.0 / 6}
 	if stats != want {
 		t.Errorf("stats %+v, want %+v", stats, want)
 	}
@@ -174,7 +175,7 @@ func TestBadAnnotators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Distill(annotators); err == nil ||
+	if _, _, err := DistillCandidates(annotators); err == nil ||
 		!strings.Contains(err.Error(), `silent.csv:2: no annotator gives the image "1" any label`) {
 		t.Errorf("an image without labels: %v", err)
 	}
@@ -198,13 +199,13 @@ func bags() *data.Dataset {
 }
 
 func TestAttach(t *testing.T) {
-	table := func(images string, values ...float64) *Table {
+	table := func(images string, values ...float64) *LabelTable {
 		names := strings.Fields(images)
-		return &Table{Path: "c.csv", Classes: []string{"B", "A"}, Images: names, Values: values, lines: []int{2, 3, 4,
+		return &LabelTable{Path: "c.csv", Classes: []string{"B", "A"}, Images: names, Values: values, lines: []int{2, 3, 4,
 			5}[:len(names)]}
 	}
 	good := table("other.png A/1.png train/B/1.png 2.png", 1, 1, 1, 1, 1, 0, 1, 1)
-	d, wrong, err := Attach(bags(), good, OutsideError)
+	d, wrong, err := AttachCandidates(bags(), good, OutsideError)
 	if err != nil || wrong != 0 {
 		t.Fatal(wrong, err)
 	}
@@ -217,7 +218,7 @@ func TestAttach(t *testing.T) {
 		OutsideForget: "[0 1 1 1 0 1] [-1 1 1]",
 		OutsideDrop:   "[1 1 0 1] [1 1]",
 	} {
-		d, wrong, err := Attach(bags(), outside, how)
+		d, wrong, err := AttachCandidates(bags(), outside, how)
 		if err != nil || wrong != 1 {
 			t.Fatalf("%s: %d, %v", how, wrong, err)
 		}
@@ -231,7 +232,7 @@ func TestAttach(t *testing.T) {
 	strange.Classes = []string{"B", "C"}
 	for _, c := range []struct {
 		set   *data.Dataset
-		table *Table
+		table *LabelTable
 		want  string
 	}{
 		{bags(), outside, "c.csv: 1 of 3 images have a true label that is not among their candidates; the first is " +
@@ -243,21 +244,21 @@ func TestAttach(t *testing.T) {
 			`c.csv:5: the image "2.png" is the bag "train/B/2.png", which line 4 gives candidates already`},
 		{bags(), strange, `c.csv: unknown class "C"`},
 	} {
-		_, _, err := Attach(c.set, c.table, OutsideError)
+		_, _, err := AttachCandidates(c.set, c.table, OutsideError)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got  %v\nwant %s", err, c.want)
 		}
 	}
 	bare := bags() // images without a class folder: no classes yet
 	bare.Classes, bare.ClassNames, bare.Candidates, bare.Labels = 0, nil, nil, []int{-1, -1, -1}
-	d, _, err = Attach(bare, good, OutsideError)
+	d, _, err = AttachCandidates(bare, good, OutsideError)
 	if err != nil || d.Validate("bare") != nil || d.ClassName(0) != "B" {
 		t.Errorf("without classes: %+v, %v", d, err)
 	}
 }
 
 // decodeText reads a table of a text.
-func decodeText(text, path string, classes []string) (*Table, error) {
+func decodeText(text, path string, classes []string) (*LabelTable, error) {
 	rows, err := rawfile.NewCSV(strings.NewReader(text), path, maxBytes, "image,CLASS,CLASS,...")
 	if err != nil {
 		return nil, diag.List{err.(diag.Diagnostic)}
@@ -290,7 +291,7 @@ func FuzzTable(f *testing.F) {
 				t.Fatalf("a probability of %v", v)
 			}
 		}
-		out, stats, err := Distill([]*Table{table, table, table})
+		out, stats, err := DistillCandidates([]*LabelTable{table, table, table})
 		if err != nil {
 			return // an image without any label
 		}

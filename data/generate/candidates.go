@@ -1,6 +1,6 @@
 // Candidate sets of a table, attached to the bags of a dataset.
 
-package crowd
+package generate
 
 import (
 	"encoding/csv"
@@ -15,7 +15,7 @@ import (
 
 // ReadCandidates reads a table of candidate sets. Every value must be 0 or 1, and every image needs
 // a candidate. classes is as for ReadAnnotators.
-func ReadCandidates(path string, classes []string) (*Table, error) {
+func ReadCandidates(path string, classes []string) (*LabelTable, error) {
 	t, err := readTable(path, classes)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func ReadCandidates(path string, classes []string) (*Table, error) {
 }
 
 // WriteCandidates writes the table in the format of ReadCandidates.
-func WriteCandidates(w io.Writer, t *Table) error {
+func WriteCandidates(w io.Writer, t *LabelTable) error {
 	out := csv.NewWriter(w)
 	row := append([]string{"image"}, t.Classes...)
 	out.Write(row)
@@ -52,7 +52,7 @@ func WriteCandidates(w io.Writer, t *Table) error {
 	return out.Error()
 }
 
-// Outside says how Attach handles a bag whose true label is not among its candidates.
+// Outside says how AttachCandidates handles a bag whose true label is not among its candidates.
 type Outside string
 
 // Values of Outside.
@@ -63,11 +63,11 @@ const (
 	OutsideForget Outside = "forget" // keep the bag with unknown true label
 )
 
-// Attach returns the dataset with the candidate sets of the table. A row belongs to the bag with
+// AttachCandidates returns the dataset with the candidate sets of the table. A row belongs to the bag with
 // its name, or to the only bag whose name ends in "/" and its name. The second result is the number
 // of bags whose true label is outside their candidates. Rows of other images are ignored; a bag
 // without a row is an error. A dataset without classes gets those of the table.
-func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
+func AttachCandidates(d *data.Dataset, t *LabelTable, outside Outside) (*data.Dataset, int, error) {
 	if d.BagNames == nil {
 		return nil, 0, diag.Errorf(diag.Pos{File: d.Name}, "the bags have no names to match with images; sets of miplc "+
 			"data bags have")
@@ -100,7 +100,7 @@ func Attach(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 }
 
 // truths handles true labels outside the candidates.
-func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, error) {
+func truths(d *data.Dataset, t *LabelTable, outside Outside) (*data.Dataset, int, error) {
 	d.Labels = slices.Clone(d.Labels)
 	var wrong, kept []int
 	for i := range d.Bags() {
@@ -136,7 +136,7 @@ func truths(d *data.Dataset, t *Table, outside Outside) (*data.Dataset, int, err
 }
 
 // match returns the row of each bag.
-func match(bags []string, t *Table) ([]int, error) {
+func match(bags []string, t *LabelTable) ([]int, error) {
 	exact := make(map[string]int, len(bags)) // keys are in one Unicode form
 	ending := map[string]int{}               // suffix of a name -> bag, -1 for several
 	for i, name := range bags {

@@ -1,7 +1,6 @@
-// Package crowd makes candidate sets from the labels that several annotators gave to the same images,
-// by the rule of the paper's dataset CRC-MIPL (section 4.1, "Real-World Dataset"), and assigns them
-// to bags.
-package crowd
+// Tables with the labels of an annotator for each image, or with candidate sets.
+
+package generate
 
 import (
 	"errors"
@@ -17,7 +16,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// Table has a value for each image and class: the probabilities given by one annotator, or candidate
+// LabelTable has a value for each image and class: the probabilities given by one annotator, or candidate
 // sets as 0 and 1. As CSV:
 //
 //	image,DEB,LYM,MUC
@@ -25,7 +24,7 @@ import (
 //	tile-2.png,,1,
 //
 // An empty field counts as 0. See rawfile.CSV for separators and line endings.
-type Table struct {
+type LabelTable struct {
 	Path    string
 	Classes []string
 	Images  []string
@@ -35,7 +34,7 @@ type Table struct {
 }
 
 // row returns the values of image i, [classes], sharing memory.
-func (t *Table) row(i int) []float64 {
+func (t *LabelTable) row(i int) []float64 {
 	k := len(t.Classes)
 	return t.Values[i*k : (i+1)*k]
 }
@@ -49,7 +48,7 @@ const (
 
 // readTable reads a file. If classes are given, the columns must be these, in any order, and the
 // table has them in the given order. It reports all errors together, with lines.
-func readTable(path string, classes []string) (t *Table, err error) {
+func readTable(path string, classes []string) (t *LabelTable, err error) {
 	err = rawfile.ReadCSVFile(path, maxBytes, "image,CLASS,CLASS,...", func(rows *rawfile.CSV) error {
 		t, err = decodeTable(rows, classes)
 		return err
@@ -57,8 +56,8 @@ func readTable(path string, classes []string) (t *Table, err error) {
 	return t, err
 }
 
-func decodeTable(rows *rawfile.CSV, classes []string) (*Table, error) {
-	p := &tableReader{t: &Table{Path: rows.Path, Classes: classes, rows: map[string]int{}}, rows: rows}
+func decodeTable(rows *rawfile.CSV, classes []string) (*LabelTable, error) {
+	p := &tableReader{t: &LabelTable{Path: rows.Path, Classes: classes, rows: map[string]int{}}, rows: rows}
 	rows.Ragged = func(err error) { p.faults.AddError(diag.Pos{}, err) }
 	if p.header() {
 		if err := rows.Each(p.row); err != nil {
@@ -74,7 +73,7 @@ func decodeTable(rows *rawfile.CSV, classes []string) (*Table, error) {
 }
 
 type tableReader struct {
-	t       *Table
+	t       *LabelTable
 	rows    *rawfile.CSV
 	columns []int // column -> class
 	faults  diag.List

@@ -1,6 +1,6 @@
 // Model files of earlier versions, opened by this version, by Python and in the browser.
 
-package compatibility
+package runtime_test
 
 import (
 	"encoding/json"
@@ -84,15 +84,15 @@ func compareModel(t *testing.T, path string, m *runtime.Model) {
 		}
 	}
 	for i, want := range testsupport.GoldenPredictions(t, path) {
-		if d := difference(got[i], want); !(d <= m.Info().Tolerance) {
+		if d := largestDifference(got[i], want); !(d <= m.Info().Tolerance) {
 			t.Errorf("%s, %s, bag of %d instances: differs by %g, tolerance %g", path, m.Info().Backend, want.N, d,
 				m.Info().Tolerance)
 		}
 	}
 }
 
-// difference returns the largest absolute difference of two predictions.
-func difference(got, want testsupport.GoldenPrediction) (worst float64) {
+// largestDifference returns the largest absolute difference of two predictions.
+func largestDifference(got, want testsupport.GoldenPrediction) (worst float64) {
 	a := slices.Concat(append([][]float32{got.Probabilities, got.Attention}, got.ClassAttention...)...)
 	b := slices.Concat(append([][]float32{want.Probabilities, want.Attention}, want.ClassAttention...)...)
 	if len(a) != len(b) {

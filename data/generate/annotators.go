@@ -1,6 +1,7 @@
-// From the answers of annotators to candidate sets.
+// From the labels that several annotators gave to the same images to candidate sets, by the rule of the paper's
+// dataset CRC-MIPL (section 4.1, "Real-World Dataset").
 
-package crowd
+package generate
 
 import (
 	"fmt"
@@ -16,8 +17,8 @@ const MinAnnotators = 3
 // agreement is the number of annotators that must include a label.
 const agreement = 2
 
-// Stats describes how the candidate sets were made.
-type Stats struct {
+// CrowdStats describes how the candidate sets were made.
+type CrowdStats struct {
 	Images         int     `json:"images"`
 	Classes        int     `json:"classes"`
 	Annotators     int     `json:"annotators"`
@@ -30,12 +31,12 @@ type Stats struct {
 
 // ReadAnnotators reads one table per annotator. The classes are the given ones, or those of the first
 // file. All tables must have the same images.
-func ReadAnnotators(paths, classes []string) ([]*Table, error) {
+func ReadAnnotators(paths, classes []string) ([]*LabelTable, error) {
 	if len(paths) < MinAnnotators {
 		return nil, fmt.Errorf("the rule needs the files of at least %d annotators, %d given", MinAnnotators, len(paths))
 	}
 	var faults diag.List
-	var annotators []*Table
+	var annotators []*LabelTable
 	from := map[string]bool{}
 	for _, p := range paths {
 		if clean := filepath.Clean(p); from[clean] {
@@ -65,7 +66,7 @@ func ReadAnnotators(paths, classes []string) ([]*Table, error) {
 }
 
 // missing reports the images of other that t does not have.
-func (t *Table) missing(other *Table, faults *diag.List) {
+func (t *LabelTable) missing(other *LabelTable, faults *diag.List) {
 	lacks := func(image string) bool { _, ok := t.rows[image]; return !ok }
 	first, n := slices.IndexFunc(other.Images, lacks), 0
 	if first < 0 {
@@ -84,16 +85,16 @@ func (t *Table) missing(other *Table, faults *diag.List) {
 	faults.Add(d)
 }
 
-// Distill makes the candidate sets. The set of one annotator for an image has the labels with a
+// DistillCandidates makes the candidate sets. The set of one annotator for an image has the labels with a
 // probability above 0. A label in the sets of at least two annotators is a candidate. If that gives
 // fewer than two candidates, the candidates are the most probable labels of each annotator instead
 // (all of them on ties). Images are in the order of the first annotator.
-func Distill(annotators []*Table) (*Table, Stats, error) {
+func DistillCandidates(annotators []*LabelTable) (*LabelTable, CrowdStats, error) {
 	first := annotators[0]
 	k := len(first.Classes)
-	out := &Table{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)),
+	out := &LabelTable{Classes: first.Classes, Images: first.Images, Values: make([]float64, len(first.Values)),
 		lines: first.lines}
-	s := Stats{Images: len(first.Images), Classes: k, Annotators: len(annotators)}
+	s := CrowdStats{Images: len(first.Images), Classes: k, Annotators: len(annotators)}
 	for _, t := range annotators {
 		for _, v := range t.Values {
 			if v > 0 {

@@ -35,7 +35,7 @@ type line struct {
 // addPublished merges the results in a folder with the lines of an experiment, which is in bench/published or shipped.
 func addPublished(args []string) error {
 	if len(args) != 2 {
-		return errors.New("usage: driver published EXPERIMENT FOLDER")
+		return errors.New("usage: bench published EXPERIMENT FOLDER")
 	}
 	return add(filepath.Join("bench", "published", args[0]), args[1])
 }

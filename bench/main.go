@@ -1,13 +1,13 @@
-// Command driver runs miplc's part of the measurements in bench/compare.py: it trains and predicts
+// Command bench runs miplc's part of the measurements in bench/compare.py: it trains and predicts
 // on the bags of a file and prints one JSON object. The command published records accuracies.
 //
-//	driver train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
-//	driver runs  -data bags.npz -spec demipl -runs 64 -threads 1 -steps 20
-//	driver soak  -data bags.npz -spec demipl -steps 100000
-//	driver model -data bags.npz -spec demipl -out model.onnx
-//	driver infer -data bags.npz -model model.onnx -backend ort -steps 1000
-//	driver ulp   -data bags.npz -spec demipl -steps 30
-//	driver published authors results
+//	bench train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
+//	bench runs  -data bags.npz -spec demipl -runs 64 -threads 1 -steps 20
+//	bench soak  -data bags.npz -spec demipl -steps 100000
+//	bench model -data bags.npz -spec demipl -out model.onnx
+//	bench infer -data bags.npz -model model.onnx -backend ort -steps 1000
+//	bench ulp   -data bags.npz -spec demipl -steps 30
+//	bench published authors results
 package main
 
 import (
@@ -33,7 +33,7 @@ type request struct {
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
-		fmt.Fprintln(os.Stderr, "driver:", err)
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }

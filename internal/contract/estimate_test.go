@@ -1,6 +1,6 @@
 // Memory and work of graphs, by hand.
 
-package footprint
+package contract
 
 import (
 	"os"
@@ -22,7 +22,7 @@ func TestEstimate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := New(m.GetGraph(), instance, true)
+		e := NewEstimate(m.GetGraph(), instance, true)
 		last := int64(0)
 		for _, n := range []int{1, 10, 1000, 100_000} {
 			bytes, _, err := e.Run(n, 1)
@@ -34,7 +34,7 @@ func TestEstimate(t *testing.T) {
 			last = bytes
 		}
 		// onnx-go computes the scores of all pairs of instances.
-		whole, _, _ := New(m.GetGraph(), instance, false).Run(100_000, 1)
+		whole, _, _ := NewEstimate(m.GetGraph(), instance, false).Run(100_000, 1)
 		if square := int64(100_000) * 100_000 * 4; strings.HasPrefix(path, "attention") != (whole > square) ||
 			last > square/100 {
 			t.Errorf("%s: %d bytes for 100,000 instances, %d without loops", path, last, whole)

@@ -1,6 +1,6 @@
-// Package footprint follows the shapes in an ONNX graph, to know the memory and the work of a run
-// before it starts.
-package footprint
+// The memory and the work of a run, known before it starts, from the shapes in an ONNX graph.
+
+package contract
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/workers"
@@ -36,10 +35,10 @@ type known struct {
 	most  int64     // upper bound of integer elements whose values are not known
 }
 
-// New returns the estimate of a graph with the inputs of the contract, for instances of the given
+// NewEstimate returns the estimate of a graph with the inputs of the contract, for instances of the given
 // shape. If other inputs have an open first axis, its size is the number of instances. loops reports
 // whether the back end runs loops step by step; otherwise it computes all steps at once.
-func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
+func NewEstimate(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
 	e := &Estimate{loops: loops, nodes: g.GetNode(), input: ndarray.Convert[int64](instance), outputs: map[string]bool{},
 		initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, t := range g.GetInitializer() {
@@ -62,7 +61,7 @@ func New(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
 		e.outputs[o.GetName()] = true
 	}
 	for _, v := range g.GetInput() {
-		if name := v.GetName(); name != contract.Instances && name != contract.BagOf && e.initial[name].shape == nil {
+		if name := v.GetName(); name != Instances && name != BagOf && e.initial[name].shape == nil {
 			e.others = append(e.others, v)
 		}
 	}
@@ -119,10 +118,10 @@ func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, wor
 // node to the name of the current node, for errors.
 func (e *Estimate) follow(instances, bags int, node *string) (values map[string]known, bytes, work int64, err error) {
 	values = map[string]known{
-		contract.Instances: {shape: append([]int64{int64(instances)}, e.input...)},
-		contract.BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
+		Instances: {shape: append([]int64{int64(instances)}, e.input...)},
+		BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
 	}
-	live := elements(values[contract.Instances].shape)
+	live := elements(values[Instances].shape)
 	for _, v := range e.others {
 		shape := v.Extents()
 		for i, d := range shape {

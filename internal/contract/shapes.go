@@ -1,6 +1,6 @@
 // Shapes of the results of ONNX operations.
 
-package footprint
+package contract
 
 import (
 	"fmt"
