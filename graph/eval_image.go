@@ -35,10 +35,10 @@ func (c *Convolution) Taps() int      { return c.C * c.KH * c.KW }
 func (c *Convolution) Positions() int { return c.OH * c.OW }
 func (c *Convolution) Image() int     { return c.C * c.H * c.W }
 
-// eachTap calls f for every pair of a kernel element (tap) and a position of the result that reads
+// EachTap calls f for every pair of a kernel element (tap) and a position of the result that reads
 // inside the image, with the index in the unfolded image [taps, positions] and the index in the
 // image [c, h, w].
-func (c *Convolution) eachTap(f func(unfolded, image int)) {
+func (c *Convolution) EachTap(f func(unfolded, image int)) {
 	for tap := range c.Taps() {
 		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
 		for oy := range c.OH {
@@ -58,7 +58,7 @@ func (c *Convolution) eachTap(f func(unfolded, image int)) {
 // unfold writes the values that each tap reads as a row of cols. Positions in the padding are not
 // written and stay 0.
 func (c *Convolution) unfold(cols, image []float64) {
-	c.eachTap(func(u, i int) { cols[u] = image[i] })
+	c.EachTap(func(u, i int) { cols[u] = image[i] })
 }
 
 func evalConv2D(env *Env, n *Node, in []*Tensor, out *Tensor) error {
@@ -88,7 +88,7 @@ func evalConv2DGradInput(env *Env, n *Node, in []*Tensor, out *Tensor) error {
 		clear(cols)
 		matMulAdd(cols, transposed, dy.Data[i*result:(i+1)*result], taps, c.O, positions)
 		image := out.Data[i*size : (i+1)*size]
-		c.eachTap(func(u, i int) { image[i] += cols[u] })
+		c.EachTap(func(u, i int) { image[i] += cols[u] })
 	}
 	return nil
 }

@@ -50,33 +50,24 @@ func (a *attention[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int,
 	for _, bag := range a.bags {
 		w := a.weights[:len(bag)]
 		for _, i := range bag {
+			top, sum := math.Inf(-1), 0.0
 			for c, j := range bag {
 				w[c] = a.scale * dot(q[i*a.d:(i+1)*a.d], k[j*a.d:])
+				top = math.Max(top, float64(w[c])) // keeps NaN
 			}
-			top, sum := shiftedExp(w)
+			for _, s := range w {
+				sum += math.Exp(float64(s) - top)
+			}
 			for c, s := range w {
-				w[c] = T(exp[T](float64(s)-top) / sum)
+				w[c] = T(math.Exp(float64(s)-top) / sum)
 			}
 			f(i, bag, w)
 		}
 	}
 }
 
-// shiftedExp returns the maximum m of x and the sum of exp(x - m).
-func shiftedExp[T Float](x []T) (m, sum float64) {
-	m = math.Inf(-1)
-	for _, v := range x {
-		m = math.Max(m, float64(v)) // keeps NaN
-	}
-	for _, v := range x {
-		sum += exp[T](float64(v) - m)
-	}
-	return m, sum
-}
-
 // axpy adds factor times x to y.
 func axpy[T Float](y []T, factor T, x []T) {
-	x = x[:len(y)]
 	for i := range y {
 		y[i] += factor * x[i]
 	}

@@ -9,125 +9,51 @@ import (
 
 // convolution computes one image at a time, as the product of the kernels [o, taps] and the
 // unfolded image [taps, positions].
-type convolution[T Float] struct {
-	*graph.Convolution
-	arena *Arena[T]
-}
+type convolution[T Float] struct{ *graph.Convolution }
 
-// columns returns the range [from, to) of an output row in which tap kx reads inside the image.
-func (c *convolution[T]) columns(kx int) (from, to int) {
-	s, shift := c.Stride[1], kx-c.Pad[1] // reads column ox*s + shift
-	if shift < 0 {
-		from = (-shift + s - 1) / s
-	}
-	if last := c.W - 1 - shift; last >= 0 {
-		to = min(c.OW, last/s+1)
-	}
-	return min(from, c.OW), max(to, min(from, c.OW))
-}
-
-// rows calls f for each tap and output row with the index of the row in the unfolded image, the
-// columns that are inside the image, and the index at which the first of them is read. inside is
-// false if the whole row is padding.
-func (c *convolution[T]) rows(f func(at, from, to, source int, inside bool)) {
-	at := 0
-	for ch := range c.C {
-		for ky := range c.KH {
-			for kx := range c.KW {
-				from, to := c.columns(kx)
-				for oy := range c.OH {
-					y := oy*c.Stride[0] + ky - c.Pad[0]
-					f(at, from, to, (ch*c.H+y)*c.W+from*c.Stride[1]+kx-c.Pad[1], y >= 0 && y < c.H)
-					at += c.OW
-				}
-			}
-		}
+// each calls f for each image with its values and those of the result. cols is memory for the unfolded image, zero
+// in the first call.
+func (c convolution[T]) each(images, results []T, f func(image, result, cols []T)) {
+	cols, size := make([]T, c.Taps()*c.Positions()), c.O*c.Positions()
+	for i := range c.N {
+		f(images[i*c.Image():(i+1)*c.Image()], results[i*size:(i+1)*size], cols)
 	}
 }
 
-// unfold writes the values that each tap reads from an image as a row of cols.
-func (c *convolution[T]) unfold(cols, image []T) {
-	c.rows(func(at, from, to, source int, inside bool) {
-		row := cols[at : at+c.OW]
-		if !inside || from == to {
-			clear(row)
-			return
-		}
-		clear(row[:from])
-		clear(row[to:])
-		if c.Stride[1] == 1 {
-			copy(row[from:to], image[source:])
-			return
-		}
-		for i := from; i < to; i++ {
-			row[i] = image[source]
-			source += c.Stride[1]
-		}
-	})
-}
-
-// fold adds the rows of cols to the image, the transpose of unfold.
-func (c *convolution[T]) fold(image, cols []T) {
-	c.rows(func(at, from, to, source int, inside bool) {
-		if !inside {
-			return
-		}
-		for _, v := range cols[at+from : at+to] {
-			image[source] += v
-			source += c.Stride[1]
-		}
-	})
+// unfold writes the values that each tap reads from an image as a row of cols, whose other elements stay 0.
+func (c convolution[T]) unfold(cols, image []T) {
+	c.EachTap(func(unfolded, at int) { cols[unfolded] = image[at] })
 }
 
 // forward computes the cross-correlation of the images in[0] with the kernels in[1].
-func (c *convolution[T]) forward(out []T, in [][]T, _ []int) {
-	taps, pos := c.Taps(), c.Positions()
-	c.arena.chunked(c.N, taps*pos, func(_, from, to int, cols []T) {
-		for i := from; i < to; i++ {
-			c.unfold(cols, in[0][i*c.Image():(i+1)*c.Image()])
-			gemm(false, false, c.O, pos, taps, in[1], cols, 0, out[i*c.O*pos:(i+1)*c.O*pos])
-		}
+func (c convolution[T]) forward(out []T, in [][]T, _ []int) {
+	c.each(in[0], out, func(image, result, cols []T) {
+		c.unfold(cols, image)
+		gemm(false, false, c.O, c.Positions(), c.Taps(), in[1], cols, 0, result)
 	})
 }
 
 // gradInput computes the gradient of the images from dy = in[0] and the kernels in[1].
-func (c *convolution[T]) gradInput(out []T, in [][]T, _ []int) {
-	taps, pos := c.Taps(), c.Positions()
-	c.arena.chunked(c.N, taps*pos, func(_, from, to int, cols []T) {
-		for i := from; i < to; i++ {
-			gemm(true, false, taps, pos, c.O, in[1], in[0][i*c.O*pos:(i+1)*c.O*pos], 0, cols)
-			image := out[i*c.Image() : (i+1)*c.Image()]
-			clear(image)
-			c.fold(image, cols)
-		}
+func (c convolution[T]) gradInput(out []T, in [][]T, _ []int) {
+	clear(out)
+	c.each(out, in[0], func(image, dy, cols []T) {
+		gemm(true, false, c.Taps(), c.Positions(), c.O, in[1], dy, 0, cols)
+		c.EachTap(func(unfolded, at int) { image[at] += cols[unfolded] })
 	})
 }
 
-// gradWeight computes the gradient of the kernels from the images in[0] and dy = in[1]. Each chunk
-// of images has its own sum, and the sums are added in order, so the result does not depend on the
-// number of processors.
-func (c *convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
-	taps, pos := c.Taps(), c.Positions()
-	size := c.O * taps
-	used := c.arena.chunked(c.N, taps*pos+size, func(_, from, to int, scratch []T) {
-		cols, part := scratch[:taps*pos], scratch[taps*pos:]
-		clear(part)
-		for i := from; i < to; i++ {
-			c.unfold(cols, in[0][i*c.Image():(i+1)*c.Image()])
-			gemm(false, true, c.O, taps, pos, in[1][i*c.O*pos:(i+1)*c.O*pos], cols, 1, part)
-		}
-	})
+// gradWeight computes the gradient of the kernels from the images in[0] and dy = in[1].
+func (c convolution[T]) gradWeight(out []T, in [][]T, _ []int) {
 	clear(out)
-	for chunk := range used {
-		for j, v := range c.arena.scratch[chunk][taps*pos : taps*pos+size] {
-			out[j] += v
-		}
-	}
+	c.each(in[0], in[1], func(image, dy, cols []T) {
+		c.unfold(cols, image)
+		gemm(false, true, c.O, c.Taps(), c.Positions(), dy, cols, 1, out)
+	})
 }
 
 // lowerConv2D lowers the cross-correlation of images with kernels.
 func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	c := &convolution[T]{n.Convolution(l.n), l.o.Arena}
+	c := convolution[T]{n.Convolution(l.n)}
 	grad := func(i int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
 		if i == 0 {
 			return l.apply("Conv2DGradInput", shapeOf(x[0]), c.gradInput, nil, dy, x[1])
@@ -135,4 +61,20 @@ func lowerConv2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 		return l.apply("Conv2DGradWeight", shapeOf(x[1]), c.gradWeight, nil, x[0], dy)
 	}
 	return l.apply("Conv2D", l.concrete(n), c.forward, grad, in...)
+}
+
+// lowerMaxPool2D lowers the maximum over windows. The gradient goes to the first maximum.
+func lowerMaxPool2D[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	p := n.Pooling(l.n)
+	run := func(out []T, in [][]T, _ []int) {
+		p.Each(0, p.Planes, func(result, corner int) { out[result] = in[0][graph.FirstInWindow(p, in[0], corner)] })
+	}
+	back := func(out []T, in [][]T, _ []int) {
+		clear(out)
+		p.Each(0, p.Planes, func(result, corner int) { out[graph.FirstInWindow(p, in[0], corner)] += in[1][result] })
+	}
+	grad := func(_ int, x gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
+		return l.apply("MaxPool2DGrad", shapeOf(x[0]), back, nil, x[0], dy)
+	}
+	return l.apply("MaxPool2D", l.concrete(n), run, grad, in...)
 }

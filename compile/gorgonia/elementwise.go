@@ -1,29 +1,54 @@
-// Element-wise functions of one array, with their gradients.
+// Element-wise functions, with their derivatives.
 
 package gorgonia
 
 import (
 	"math"
-	"unsafe"
 
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
+
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// unaryRows has the loops of a function of one number: value, and gradient given x, the value y and
-// the gradient dy of y. Without gradient, gorgonia.Grad treats it as constant.
-type unaryRows[T Float] struct {
-	value    func(out, x []T)
-	gradient func(dx, x, y, dy []T)
+// slopes has the derivative of each function of one number at x, where the function is y. gorgonia.Grad treats a
+// function without derivative as constant.
+var slopes = map[graph.Op]func(x, y float64) float64{
+	graph.OpNeg:      func(_, _ float64) float64 { return -1 },
+	graph.OpExp:      func(_, y float64) float64 { return y },
+	graph.OpLog:      func(x, _ float64) float64 { return 1 / x },
+	graph.OpSqrt:     func(_, y float64) float64 { return 0.5 / y },
+	graph.OpAbs:      func(x, _ float64) float64 { return graph.OpSign.Function()(x) },
+	graph.OpTanh:     func(_, y float64) float64 { return 1 - y*y },
+	graph.OpSigmoid:  func(_, y float64) float64 { return y * (1 - y) },
+	graph.OpSoftplus: func(x, _ float64) float64 { return graph.OpSigmoid.Function()(x) },
+	graph.OpRelu:     func(x, _ float64) float64 { return oneIf(!(x <= 0)) }, // 1 for NaN
+	graph.OpErf:      func(x, _ float64) float64 { return 2 / math.SqrtPi * math.Exp(-x*x) },
 }
 
-// unary returns the lowering of an element-wise function.
-func unary[T Float](f unaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
+func oneIf(condition bool) float64 {
+	if condition {
+		return 1
+	}
+	return 0
+}
+
+// unary returns the lowering of a function with the derivative slope, which may be nil.
+func unary[T Float](value func(x float64) float64, slope func(x, y float64) float64) graph.Func[*lowerer[T],
+	*gorgonia.Node] {
 	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-		run := func(out []T, in [][]T, _ []int) { f.value(out, in[0]) }
+		run := func(out []T, in [][]T, _ []int) {
+			for i, x := range in[0] {
+				out[i] = T(value(float64(x)))
+			}
+		}
 		var grad vjp
-		if f.gradient != nil {
-			back := func(out []T, in [][]T, _ []int) { f.gradient(out, in[0], in[1], in[2]) }
+		if slope != nil {
+			back := func(out []T, in [][]T, _ []int) {
+				for i, x := range in[0] {
+					out[i] = in[2][i] * T(slope(float64(x), float64(in[1][i])))
+				}
+			}
 			grad = func(_ int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
 				return l.apply(n.Op.String()+"Grad", shapeOf(y), back, nil, x[0], y, dy)
 			}
@@ -32,159 +57,92 @@ func unary[T Float](f unaryRows[T]) graph.Func[*lowerer[T], *gorgonia.Node] {
 	}
 }
 
-// unaryTable has the loops of the functions without static arguments. Without a loop for the values, they are those of
-// the interpreter.
-func unaryTable[T Float]() map[graph.Op]unaryRows[T] {
-	sign := graph.OpSign.Function()
-	rows := map[graph.Op]unaryRows[T]{
-		graph.OpNeg:      {neg[T], func(dx, _, _, dy []T) { neg(dx, dy) }},
-		graph.OpExp:      {mapped[T](exp[T]), gradientOf(func(_, y, dy T) T { return dy * y })},
-		graph.OpLog:      {nil, gradientOf(func(x, _, dy T) T { return dy / x })},
-		graph.OpSqrt:     {nil, slopeOf[T](func(_, y float64) float64 { return 0.5 / y })},
-		graph.OpAbs:      {nil, slopeOf[T](func(x, _ float64) float64 { return sign(x) })},
-		graph.OpSign:     {nil, nil},
-		graph.OpTanh:     {mapped[T](tanh[T]), gradientOf(func(_, y, dy T) T { return dy * (1 - y*y) })},
-		graph.OpSigmoid:  {mapped[T](sigmoid[T]), gradientOf(func(_, y, dy T) T { return dy * y * (1 - y) })},
-		graph.OpSoftplus: {mapped[T](softplus[T]), slopeOf[T](func(x, _ float64) float64 { return sigmoid[T](x) })},
-		graph.OpRelu:     {relu[T], reluGradient[T]},
-		graph.OpErf:      {nil, slopeOf[T](bell[T])},
-		graph.OpStopGrad: {func(out, x []T) { copy(out, x) }, nil},
-	}
-	for op, row := range rows {
-		if row.value == nil {
-			rows[op] = unaryRows[T]{mapped[T](op.Function()), row.gradient}
-		}
-	}
-	return rows
-}
-
-// mapped makes the loop from a function of float64, for ops that cost far more than a function call. Values are
-// rounded to T once, at the end.
-func mapped[T Float](f func(x float64) float64) func(out, x []T) {
-	return func(out, x []T) {
-		parallel(len(out), costly, func(from, to int) {
-			for i, v := range x[from:to] {
-				out[from+i] = T(f(float64(v)))
-			}
-		})
-	}
-}
-
-// gradientOf makes the loop of a gradient from a function of single elements.
-func gradientOf[T Float](f func(x, y, dy T) T) func(dx, x, y, dy []T) {
-	return func(dx, x, y, dy []T) {
-		for i := range dx {
-			dx[i] = f(x[i], y[i], dy[i])
-		}
-	}
-}
-
-// slopeOf makes the loop of a gradient from a derivative in float64.
-func slopeOf[T Float](df func(x, y float64) float64) func(dx, x, y, dy []T) {
-	return gradientOf(func(x, y, dy T) T { return dy * T(df(float64(x), float64(y))) })
-}
-
-func neg[T Float](out, x []T) {
-	for i, v := range x[:len(out)] {
-		out[i] = -v
-	}
-}
-
-// exp returns e^x as exactly as T needs it: math.Exp for float64; for float32 a polynomial with a
-// relative error below 1e-9, which is twice as fast.
-func exp[T Float](x float64) float64 {
-	if unsafe.Sizeof(T(0)) == 8 {
-		return math.Exp(x)
-	}
-	return exp32(x)
-}
-
-// exp32 computes e^x = 2^n e^r with |r| <= log(2)/2, and e^r by a Taylor polynomial.
-func exp32(x float64) float64 {
-	if !(x > -700 && x < 700) { // also NaN
-		return math.Exp(x)
-	}
-	n := math.Floor(x*math.Log2E + 0.5)
-	r := x - n*math.Ln2
-	p := 1 + r*(1+r*(1.0/2+r*(1.0/6+r*(1.0/24+r*(1.0/120+r*(1.0/720+r*(1.0/5040+r*(1.0/40320))))))))
-	return p * math.Float64frombits(uint64(int64(n)+1023)<<52)
-}
-
-// tanh uses one exponential of a number that is not positive: twice as fast as math.Tanh and as
-// exact unless the result is tiny. Near 0 it uses a series.
-func tanh[T Float](x float64) float64 {
-	a := math.Abs(x)
-	if a < 0.02 {
-		s := x * x
-		return x * (1 - s*(1.0/3-s*(2.0/15-s*(17.0/315))))
-	}
-	e := exp[T](-2 * a)
-	return math.Copysign((1-e)/(1+e), x)
-}
-
-// sigmoid does not overflow for either sign.
-func sigmoid[T Float](x float64) float64 {
-	if x >= 0 {
-		return 1 / (1 + exp[T](-x))
-	}
-	e := exp[T](x)
-	return e / (1 + e)
-}
-
-func softplus[T Float](x float64) float64 { return math.Max(x, 0) + math.Log1p(exp[T](-math.Abs(x))) }
-
-// bell is the derivative of the error function.
-func bell[T Float](x, _ float64) float64 { return 2 / math.SqrtPi * exp[T](-x*x) }
-
-func relu[T Float](out, x []T) {
-	for i, v := range x[:len(out)] {
-		out[i] = max(v, 0) // keeps NaN
-	}
-}
-
-// reluGradient writes dy where x is positive or NaN, else 0. For float32 it has no branches, because signs are
-// unpredictable and mispredictions cost more than the rest of the loop.
-func reluGradient[T Float](dx, x, _, dy []T) {
-	if narrow, ok := any(dx).([]float32); ok {
-		x, dy := any(x).([]float32)[:len(dx)], any(dy).([]float32)[:len(dx)]
-		for i := range narrow {
-			v := math.Float32bits(dy[i])
-			if x[i] <= 0 {
-				v = 0
-			}
-			narrow[i] = math.Float32frombits(v)
-		}
-		return
-	}
-	for i := range dx {
-		v := dy[i]
-		if x[i] <= 0 {
-			v = 0
-		}
-		dx[i] = v
-	}
-}
-
 // lowerClamp limits values to [Lo, Hi]. The gradient is 1 inside and at the bounds.
 func lowerClamp[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	lo, hi := T(n.Attrs.Lo), T(n.Attrs.Hi)
-	return unary(unaryRows[T]{
-		value: func(out, x []T) {
-			for i, v := range x[:len(out)] {
-				switch {
-				case v < lo:
-					v = lo
-				case v > hi:
-					v = hi
+	lo, hi := n.Attrs.Lo, n.Attrs.Hi
+	return unary[T](func(x float64) float64 { return min(max(x, lo), hi) },
+		func(x, _ float64) float64 { return oneIf(!(x < lo || x > hi)) })(l, n, in)
+}
+
+// binaryRow is a function of two numbers. slopes are its derivatives by the first and by the second number, given this
+// number, the other one and the value of the function; nil: it is constant.
+type binaryRow struct {
+	value  func(a, b float64) float64
+	slopes [2]func(self, other, y float64) float64
+}
+
+var binaryRows = map[graph.Op]binaryRow{
+	graph.OpAdd: {func(a, b float64) float64 { return a + b }, both(func(_, _, _ float64) float64 { return 1 })},
+	graph.OpSub: {func(a, b float64) float64 { return a - b }, [2]func(_, _, _ float64) float64{
+		func(_, _, _ float64) float64 { return 1 }, func(_, _, _ float64) float64 { return -1 }}},
+	graph.OpMul: {func(a, b float64) float64 { return a * b }, both(func(_, other, _ float64) float64 { return other })},
+	graph.OpDiv: {func(a, b float64) float64 { return a / b }, [2]func(_, _, _ float64) float64{
+		func(_, b, _ float64) float64 { return 1 / b }, func(b, _, y float64) float64 { return -y / b }}},
+	graph.OpMaximum:        {math.Max, both(func(self, other, _ float64) float64 { return chosen(self, other) })},
+	graph.OpMinimum:        {math.Min, both(func(self, other, _ float64) float64 { return chosen(other, self) })},
+	graph.OpGreater:        {value: func(a, b float64) float64 { return oneIf(a > b) }},
+	graph.OpGreaterOrEqual: {value: func(a, b float64) float64 { return oneIf(a >= b) }},
+}
+
+func both(f func(self, other, y float64) float64) [2]func(self, other, y float64) float64 {
+	return [2]func(self, other, y float64) float64{f, f}
+}
+
+// chosen returns the derivative of the larger number by a: on ties each gets half.
+func chosen(a, b float64) float64 {
+	if a == b {
+		return 0.5
+	}
+	return oneIf(a > b)
+}
+
+// binary returns the lowering of a function with broadcasting.
+func binary[T Float](f binaryRow) graph.Func[*lowerer[T], *gorgonia.Node] {
+	return func(l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+		shape := tensorShape(l.concrete(n))
+		loops := ndarray.NewLoops(shape, ndarray.Strides(shape), ndarray.BroadcastStrides(shapeOf(in[0]), shape),
+			ndarray.BroadcastStrides(shapeOf(in[1]), shape))
+		run := func(out []T, in [][]T, _ []int) {
+			step := loops.Step()
+			loops.Each(func(at [3]int) {
+				for range loops.Length() {
+					out[at[0]] = T(f.value(float64(in[0][at[1]]), float64(in[1][at[2]])))
+					at = [3]int{at[0] + step[0], at[1] + step[1], at[2] + step[2]}
 				}
-				out[i] = v
+			})
+		}
+		var grad vjp
+		if f.slopes[0] != nil {
+			grad = func(i int, x gorgonia.Nodes, y, dy *gorgonia.Node) *gorgonia.Node {
+				back := backward[T](f.slopes[i], shape, shapeOf(x[i]), shapeOf(x[1-i]))
+				return l.apply(n.Op.String()+"Grad", shapeOf(x[i]), back, nil, x[i], x[1-i], y, dy)
 			}
-		},
-		gradient: gradientOf(func(x, _, dy T) T {
-			if x < lo || x > hi {
-				return 0
+		}
+		return l.apply(n.Op.String(), shape, run, grad, in...)
+	}
+}
+
+// backward returns the kernel of the gradient of an operand of shape self. Its inputs are this operand, the other one,
+// the result and the gradient of the result.
+func backward[T Float](slope func(self, other, y float64) float64, shape, self, other []int) kernel[T] {
+	loops := ndarray.NewLoops(shape, ndarray.BroadcastStrides(self, shape), ndarray.Strides(shape),
+		ndarray.BroadcastStrides(other, shape))
+	return func(out []T, in [][]T, _ []int) {
+		step, sums := loops.Step(), make([]float64, len(out))
+		loops.Each(func(at [3]int) {
+			for range loops.Length() {
+				y, dy := float64(in[2][at[1]]), float64(in[3][at[1]])
+				sums[at[0]] += dy * slope(float64(in[0][at[0]]), float64(in[1][at[2]]), y)
+				at = [3]int{at[0] + step[0], at[1] + step[1], at[2] + step[2]}
 			}
-			return dy
-		}),
-	})(l, n, in)
+		})
+		round(out, sums)
+	}
+}
+
+// round writes sums in float64 to out.
+func round[T Float](out []T, sums []float64) {
+	for i, v := range sums {
+		out[i] = T(v)
+	}
 }

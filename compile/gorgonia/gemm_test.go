@@ -50,7 +50,7 @@ func TestMultiplyAgainstDefinition(t *testing.T) {
 				for _, beta := range []float32{0, 1, -0.5} {
 					a, b, c := random(rng, m*k), random(rng, k*n), random(rng, m*n)
 					want := product(ta, tb, m, n, k, a, b, beta, c)
-					multiply(ta, tb, m, n, k, a, b, beta, c)
+					gemm(ta, tb, m, n, k, a, b, beta, c)
 					for i, w := range want {
 						if d := math.Abs(float64(c[i]) - w); d > 1e-5*math.Sqrt(float64(k))+1e-5*math.Abs(w) {
 							t.Fatalf("%dx%dx%d, transposed %v %v, beta %v: element %d is %v, want %v", m, n, k, ta, tb, beta, i, c[i], w)
@@ -64,7 +64,7 @@ func TestMultiplyAgainstDefinition(t *testing.T) {
 
 func TestBetaZeroForgetsNaN(t *testing.T) {
 	c := slices.Repeat([]float32{float32(math.NaN())}, 40*40)
-	multiply(false, false, 40, 40, 40, make([]float32, 1600), make([]float32, 1600), 0, c)
+	gemm(false, false, 40, 40, 40, make([]float32, 1600), make([]float32, 1600), 0, c)
 	for _, v := range c {
 		if v != 0 {
 			t.Fatalf("0 times 0 gave %v", v)
@@ -80,7 +80,7 @@ func TestProcessorsChangeNoBit(t *testing.T) {
 	for procs := 1; procs <= 5; procs++ {
 		old := runtime.GOMAXPROCS(procs)
 		c := make([]float32, m*n)
-		multiply(false, false, m, n, k, a, b, 0, c)
+		gemm(false, false, m, n, k, a, b, 0, c)
 		runtime.GOMAXPROCS(old)
 		if first == nil {
 			first = c
@@ -100,7 +100,7 @@ func TestAddressesChangeNoBit(t *testing.T) {
 		var first [9]float32
 		for offset := range 4 {
 			b, c := slices.Concat(make([]float32, offset), values)[offset:], [9]float32{}
-			multiply(false, true, 9, 1, k, a, b, 0, c[:])
+			gemm(false, true, 9, 1, k, a, b, 0, c[:])
 			if offset == 0 {
 				first = c
 			}

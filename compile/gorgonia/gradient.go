@@ -6,7 +6,6 @@ import (
 	"github.com/chewxy/hm"
 	"github.com/miplc/miplc/graph"
 	"gorgonia.org/gorgonia"
-	"gorgonia.org/tensor"
 )
 
 // differentiate adds the gradients of the loss with gorgonia.Grad, and ops that copy them to
@@ -51,24 +50,16 @@ func (l *lowerer[T]) differentiate(g *graph.Graph) {
 
 // deliver adds an op that copies a gradient to dst.
 func (l *lowerer[T]) deliver(dx *gorgonia.Node, dst []T) {
-	done := &buffer[T]{shape: []int{1}, size: 1}
-	done.data = make([]T, 1)
-	done.dense = tensor.New(tensor.WithShape(1), tensor.WithBacking(done.data))
-	l.applyInto(done, "Deliver", func(_ []T, in [][]T, _ []int) { copy(dst, in[0]) }, nil, dx)
+	l.apply("Deliver", nil, func(_ []T, in [][]T, _ []int) { copy(dst, in[0]) }, nil, dx)
 }
 
 // cost converts the loss, a vector of one element, into the scalar that gorgonia.Grad requires.
 func (l *lowerer[T]) cost(loss *gorgonia.Node) *gorgonia.Node {
-	o := &op[T]{
-		name: "Cost", id: l.ids, shape: tensor.ScalarShape(), in: gorgonia.Nodes{loss},
-		diff: []bool{l.needs[loss]}, values: make([][]T, 1), result: l.buffer(nil),
-		typ: hm.NewFnType(loss.Type(), dtype[T]()),
-	}
-	l.ids++
-	o.run = func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
-	o.grad = func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
-		return l.apply("CostGrad", nil, o.run, nil, dy)
-	}
+	run := func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
+	o := l.op("Cost", nil, run, func(_ int, _ gorgonia.Nodes, _, dy *gorgonia.Node) *gorgonia.Node {
+		return l.apply("CostGrad", nil, run, nil, dy)
+	}, loss)
+	o.diff[0], o.typ = l.needs[loss], hm.NewFnType(loss.Type(), dtype[T]())
 	return graph.Must(gorgonia.ApplyOp(o, loss))
 }
 

@@ -78,7 +78,7 @@ func (f *softmax[T]) exponentials(x []T, bag []int) {
 	f.find(x, bag)
 	clear(f.sums)
 	f.Each(bag, func(place, group int) {
-		f.exps[place] = exp[T](float64(x[place]) - float64(x[f.where[group]]))
+		f.exps[place] = math.Exp(float64(x[place]) - float64(x[f.where[group]]))
 		f.sums[group] += f.exps[place]
 	})
 }
@@ -117,7 +117,7 @@ func (f *softmax[T]) backwardLog(dx []T, in [][]T, bag []int) {
 	clear(f.sums)
 	f.Each(bag, func(place, group int) { f.sums[group] += float64(dy[place]) })
 	f.Each(bag, func(place, group int) {
-		dx[place] = T(float64(dy[place]) - exp[T](float64(y[place]))*f.sums[group])
+		dx[place] = T(float64(dy[place]) - math.Exp(float64(y[place]))*f.sums[group])
 	})
 }
 
@@ -137,44 +137,30 @@ func lowerSoftmax[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *g
 	return l.apply(n.Op.String(), shape, run, grad, in...)
 }
 
-// Segment ops. An instance with bag -1 (padding) adds nothing to any bag; its own results and
-// gradients are 0.
+// sum adds the elements of each group.
+func sum[T Float](g graph.Groups) kernel[T] {
+	return func(out []T, in [][]T, bag []int) {
+		sums := make([]float64, len(out))
+		g.Each(bag, func(place, group int) { sums[group] += float64(in[0][place]) })
+		round(out, sums)
+	}
+}
 
-// segmentSum adds the rows of x by bag.
-func segmentSum[T Float](width int) kernel[T] {
+// gather copies the value of its group to every element. Elements of no group, such as padding, are 0.
+func gather[T Float](g graph.Groups) kernel[T] {
 	return func(out []T, in [][]T, bag []int) {
 		clear(out)
-		for i, b := range bag {
-			if b < 0 {
-				continue
-			}
-			cells := out[b*width : (b+1)*width]
-			for j, v := range in[0][i*width : (i+1)*width] {
-				cells[j] += v
-			}
-		}
+		g.Each(bag, func(place, group int) { out[place] = in[0][group] })
 	}
 }
 
-// segmentGather copies the row of its bag to every instance.
-func segmentGather[T Float](width int) kernel[T] {
-	return func(out []T, in [][]T, bag []int) {
-		for i, b := range bag {
-			if b < 0 {
-				clear(out[i*width : (i+1)*width])
-			} else {
-				copy(out[i*width:(i+1)*width], in[0][b*width:(b+1)*width])
-			}
-		}
-	}
-}
-
-func lowerSegmentSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	width := ndarray.Size(n.Shape[1:])
-	return l.linear(n, segmentSum[T](width), func(int) kernel[T] { return segmentGather[T](width) }, in...)
+// lowerSum lowers the sum along axes or over the instances of each bag.
+func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	g := n.Groups(l.n, l.b)
+	return l.linear(n, sum[T](g), func(int) kernel[T] { return gather[T](g) }, in...)
 }
 
 func lowerSegmentGather[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	width := ndarray.Size(n.Shape[1:])
-	return l.linear(n, segmentGather[T](width), func(int) kernel[T] { return segmentSum[T](width) }, in...)
+	g := n.Groups(l.n, l.b)
+	return l.linear(n, gather[T](g), func(int) kernel[T] { return sum[T](g) }, in...)
 }

@@ -27,7 +27,8 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpConst: lowerConst[T],
 		graph.OpFill:  lowerFill[T],
 
-		graph.OpClamp: lowerClamp[T],
+		graph.OpClamp:    lowerClamp[T],
+		graph.OpStopGrad: unary[T](func(x float64) float64 { return x }, nil),
 
 		graph.OpMatMul:    lowerMatMul[T],
 		graph.OpTranspose: lowerTranspose[T],
@@ -43,7 +44,7 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSoftmax:    lowerSoftmax[T],
 		graph.OpLogSoftmax: lowerSoftmax[T],
 
-		graph.OpSegmentSum:       lowerSegmentSum[T],
+		graph.OpSegmentSum:       lowerSum[T],
 		graph.OpSegmentMax:       lowerMax[T],
 		graph.OpSegmentMaxMask:   lowerMaxMask[T],
 		graph.OpSegmentSoftmax:   lowerSoftmax[T],
@@ -54,11 +55,13 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpConv2D:    lowerConv2D[T],
 		graph.OpMaxPool2D: lowerMaxPool2D[T],
 	}
-	for op, f := range unaryTable[T]() {
-		rows[op] = unary(f)
+	for _, op := range graph.AllOps() {
+		if f := op.Function(); f != nil {
+			rows[op] = unary[T](f, slopes[op])
+		}
 	}
-	for op, f := range binaryTable[T]() {
-		rows[op] = binary(f)
+	for op, f := range binaryRows {
+		rows[op] = binary[T](f)
 	}
 	return rows
 }
@@ -66,17 +69,16 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 // lowerer builds the expression graph of a machine. The ops keep a pointer to it, so it must not
 // keep one to the machine.
 type lowerer[T Float] struct {
-	g       *gorgonia.ExprGraph
-	o       *Lowering[T]
-	n, b    int
-	ids     int                     // number of the next op, which makes its hash unique
-	nodes   []*gorgonia.Node        // by IR node
-	needs   map[*gorgonia.Node]bool // the gradient of the node is needed
-	buffers []*buffer[T]
-	need    int                           // elements of all buffers together
-	leaves  map[*gorgonia.Node]*buffer[T] // memory of inputs and literals
-	inputs  []*input[T]                   // in the order of the graph
-	bags    []int
+	g      *gorgonia.ExprGraph
+	o      *Lowering[T]
+	n, b   int
+	ids    int                     // number of the next op, which makes its hash unique
+	nodes  []*gorgonia.Node        // by IR node
+	needs  map[*gorgonia.Node]bool // the gradient of the node is needed
+	size   int                     // elements of all buffers together
+	leaves map[*gorgonia.Node][]T  // memory of inputs and literals
+	inputs []input[T]              // in the order of the graph
+	bags   []int
 }
 
 // lower translates the live part of g and adds the gradients.
@@ -84,7 +86,7 @@ func lower[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) *lowerer[
 	l := &lowerer[T]{
 		g: gorgonia.NewGraph(), o: o, n: n, b: b, ids: try << 20,
 		nodes: make([]*gorgonia.Node, len(g.Nodes)), needs: map[*gorgonia.Node]bool{},
-		leaves: map[*gorgonia.Node]*buffer[T]{},
+		leaves: map[*gorgonia.Node][]T{},
 	}
 	live, lowerings := g.Live(), table[T]()
 	for _, node := range g.Nodes {
@@ -121,21 +123,6 @@ func (l *lowerer[T]) concrete(n *graph.Node) []int { return n.Shape.Concrete(l.n
 // shapeOf returns the shape of a gorgonia node.
 func shapeOf(n *gorgonia.Node) []int { return []int(n.Shape()) }
 
-// buffer reserves memory for a value.
-func (l *lowerer[T]) buffer(shape []int) *buffer[T] {
-	shape = tensorShape(shape)
-	b := &buffer[T]{shape: shape, offset: l.need, size: ndarray.Size(shape)}
-	l.buffers = append(l.buffers, b)
-	const line = 16 // elements of a cache line, so that values do not share one
-	l.need += (b.size + line - 1) / line * line
-	return b
-}
-
-// apply adds an operation with a new buffer for its result.
-func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
-	return l.applyInto(l.buffer(shape), name, run, grad, in...)
-}
-
 // linear adds a linear op. The gradient of input i is back(i) of the gradient of the result, and of bag_of in a
 // segment op.
 func (l *lowerer[T]) linear(n *graph.Node, run kernel[T], back func(i int) kernel[T],
@@ -150,14 +137,9 @@ func (l *lowerer[T]) linear(n *graph.Node, run kernel[T], back func(i int) kerne
 	return l.apply(n.Op.String(), l.concrete(n), run, grad, in...)
 }
 
-// applyInto adds an operation that writes its result to b.
-func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vjp,
-	in ...*gorgonia.Node) *gorgonia.Node {
-	o := &op[T]{
-		name: name, id: l.ids, shape: b.shape, run: run, grad: grad, in: in,
-		diff: make([]bool, len(in)), values: make([][]T, len(in)), result: b,
-	}
-	l.ids++
+// apply adds an operation with memory for its result.
+func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *gorgonia.Node {
+	o := l.op(name, tensorShape(shape), run, grad, in...)
 	types := make([]hm.Type, 0, len(in)+1)
 	needs := false
 	for i, x := range in {
@@ -165,7 +147,7 @@ func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vj
 		o.diff[i] = grad != nil && l.needs[x]
 		needs = needs || o.diff[i]
 	}
-	o.typ = hm.NewFnType(append(types, gorgonia.TensorType{Dims: len(b.shape), Of: dtype[T]()})...)
+	o.typ = hm.NewFnType(append(types, gorgonia.TensorType{Dims: len(o.shape), Of: dtype[T]()})...)
 	node := graph.Must(gorgonia.ApplyOp(o, in...))
 	if node.Op() != gorgonia.Op(o) {
 		graph.Check(errCollision)
@@ -174,21 +156,24 @@ func (l *lowerer[T]) applyInto(b *buffer[T], name string, run kernel[T], grad vj
 	return node
 }
 
-// reader returns a function that returns the value of an output after a run.
-func (l *lowerer[T]) reader(n *graph.Node) func() []T {
-	if data := l.o.Params.Data(n.Name); data != nil && (n.Op == graph.OpParam || n.Op == graph.OpInput) {
-		return func() []T { return data }
-	}
-	b := l.memory(l.nodes[n.ID])
-	return func() []T { return b.data }
+// op returns an operation that is not yet in the graph.
+func (l *lowerer[T]) op(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *op[T] {
+	size := ndarray.Size(shape)
+	l.ids, l.size = l.ids+1, l.size+size
+	return &op[T]{name: name, id: l.ids, shape: shape, run: run, grad: grad, in: in, diff: make([]bool, len(in)),
+		values: make([][]T, len(in)), result: newBuffer(tensorShape(shape), make([]T, size))}
 }
 
-// memory returns the buffer of an op or leaf.
-func (l *lowerer[T]) memory(n *gorgonia.Node) *buffer[T] {
-	if o, ok := n.Op().(*op[T]); ok {
-		return o.result
+// result returns the memory of a value.
+func (l *lowerer[T]) result(n *graph.Node) []T {
+	if data := l.o.Params.Data(n.Name); data != nil && n.Op.IsLeaf() {
+		return data
 	}
-	return l.leaves[n]
+	node := l.nodes[n.ID]
+	if o, ok := node.Op().(*op[T]); ok {
+		return o.result.data
+	}
+	return l.leaves[node]
 }
 
 // lowerLeaf lowers an input or parameter. If Params has a value of its name the node uses that
@@ -197,40 +182,42 @@ func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgo
 	if n.Op == graph.OpParam && l.o.Params != nil || l.o.Params.Data(n.Name) != nil {
 		return l.shared(n)
 	}
-	in := &input[T]{name: n.Name}
+	in := input[T]{name: n.Name, shape: tensorShape(l.concrete(n))}
+	var node *gorgonia.Node
 	if n.Type == graph.Int {
 		l.bags = make([]int, l.n)
 		value := tensor.New(tensor.WithShape(l.n), tensor.WithBacking(l.bags))
-		in.node = gorgonia.NewVector(l.g, tensor.Int, gorgonia.WithName("input "+n.Name), gorgonia.WithShape(l.n),
+		node = gorgonia.NewVector(l.g, tensor.Int, gorgonia.WithName("input "+n.Name), gorgonia.WithShape(l.n),
 			gorgonia.WithValue(value))
 	} else {
-		in.memory = l.buffer(l.concrete(n))
-		in.node = l.leaf("input "+n.Name, in.memory.shape)
-		l.leaves[in.node] = in.memory
+		in.data = make([]T, ndarray.Size(in.shape))
+		node = l.leaf("input "+n.Name, in.shape, in.data)
 	}
-	if slices.ContainsFunc(l.inputs, func(other *input[T]) bool { return other.name == n.Name }) {
+	if slices.ContainsFunc(l.inputs, func(other input[T]) bool { return other.name == n.Name }) {
 		graph.Fail("there are two inputs %s", n.Name)
 	}
 	l.inputs = append(l.inputs, in)
-	return in.node
+	return node
 }
 
-func (l *lowerer[T]) leaf(name string, shape []int) *gorgonia.Node {
-	return gorgonia.NewTensor(l.g, dtype[T](), len(shape), gorgonia.WithName(name), gorgonia.WithShape(shape...))
+// leaf adds a value that is not computed.
+func (l *lowerer[T]) leaf(name string, shape []int, data []T) *gorgonia.Node {
+	node := gorgonia.NewTensor(l.g, dtype[T](), len(shape), gorgonia.WithName(name), gorgonia.WithShape(shape...),
+		gorgonia.WithValue(newBuffer(shape, data).dense))
+	l.leaves[node] = data
+	return node
 }
 
 // shared returns a leaf that uses the memory of Params.
 func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
 	shape := tensorShape(l.concrete(n))
-	value := graph.Must(l.o.Params.tensor(n.Name, shape))
-	node := l.leaf("param "+n.Name, shape)
+	node := l.leaf("param "+n.Name, shape, graph.Must(l.o.Params.values(n.Name, shape)))
 	if dst, ok := l.o.Grads[n.Name]; ok {
 		if len(dst) != ndarray.Size(shape) {
 			graph.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, ndarray.Size(shape))
 		}
 		l.needs[node] = true
 	}
-	graph.Check(gorgonia.Let(node, value))
 	return node
 }
 
@@ -247,9 +234,5 @@ func lowerFill[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgo
 // literal returns a leaf with a fixed value. It is not a gorgonia constant, because gorgonia merges
 // constants by name.
 func (l *lowerer[T]) literal(n *graph.Node, data []T) *gorgonia.Node {
-	shape := tensorShape(l.concrete(n))
-	node := l.leaf(fmt.Sprintf("literal %d", n.ID), shape)
-	l.leaves[node] = &buffer[T]{shape: shape, size: len(data), data: data}
-	graph.Check(gorgonia.Let(node, tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))))
-	return node
+	return l.leaf(fmt.Sprintf("literal %d", n.ID), tensorShape(l.concrete(n)), data)
 }

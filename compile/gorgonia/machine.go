@@ -22,8 +22,6 @@ type Lowering[T Float] struct {
 	// Grads has, for each parameter whose gradient is needed, the memory to which each run writes
 	// the gradient, in the shape of the parameter.
 	Grads map[string][]T
-	// the memory of the values; nil: the machine allocates its own
-	Arena *Arena[T]
 }
 
 // Inputs are the values of one run. Floats has inputs and parameters by name, row-major. BagOf is
@@ -33,34 +31,27 @@ type Inputs[T Float] struct {
 	BagOf  []int
 }
 
-// Machine runs a graph for one number of instances N and bags B. It is not safe for concurrent use;
-// machines that share an arena must not run concurrently.
+// Machine runs a graph for one number of instances N and bags B. It is not safe for concurrent use.
 type Machine[T Float] struct {
 	n, b    int
 	vm      gorgonia.VM
-	arena   *Arena[T]
-	floor   []T // the memory of the arena when the buffers were placed
-	need    int
-	buffers []*buffer[T]
-	inputs  []*input[T] // in the order of the graph
+	size    int
+	inputs  []input[T] // in the order of the graph
 	bags    []int
-	outputs map[string]func() []T
+	outputs map[string][]T
 }
 
 // input is a leaf whose value each run supplies.
 type input[T Float] struct {
-	name   string
-	node   *gorgonia.Node
-	memory *buffer[T] // nil: bag_of
+	name  string
+	shape []int
+	data  []T // nil: bag_of
 }
 
 // Lower builds the machine of g for batches of n instances in b bags.
 func Lower[T Float](g *graph.Graph, n, b int, o Lowering[T]) (m *Machine[T], err error) {
 	if n < 1 || b < 1 {
 		return nil, fmt.Errorf("a batch has at least one instance and one bag, not %d and %d", n, b)
-	}
-	if o.Arena == nil {
-		o.Arena = NewArena[T]()
 	}
 	const tries = 8
 	for try := range tries {
@@ -79,12 +70,9 @@ func build[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) (m *Machi
 	// The finalizer does nothing without CUDA, but it would prevent machines that are part of a
 	// cycle from being freed.
 	runtime.SetFinalizer(vm, nil)
-	m = &Machine[T]{
-		n: n, b: b, vm: vm, arena: o.Arena, need: l.need, buffers: l.buffers, bags: l.bags, inputs: l.inputs,
-		outputs: map[string]func() []T{},
-	}
+	m = &Machine[T]{n: n, b: b, vm: vm, size: l.size, bags: l.bags, inputs: l.inputs, outputs: map[string][]T{}}
 	for _, out := range g.Outputs {
-		m.outputs[out.Name] = l.reader(out.Node)
+		m.outputs[out.Name] = l.result(out.Node)
 	}
 	return m, nil
 }
@@ -92,9 +80,6 @@ func build[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) (m *Machi
 // Run computes all outputs, and the gradients if the machine has them. It ignores inputs that the
 // graph does not have.
 func (m *Machine[T]) Run(in Inputs[T]) error {
-	if err := m.place(); err != nil {
-		return err
-	}
 	if err := m.feed(in); err != nil {
 		return err
 	}
@@ -106,32 +91,10 @@ func (m *Machine[T]) Run(in Inputs[T]) error {
 	return nil
 }
 
-// place points all values into the arena if the arena has new memory.
-func (m *Machine[T]) place() error {
-	if len(m.arena.data) < m.need { // other machines keep the memory that they were placed in
-		m.arena.data = make([]T, m.need+m.need/8)
-	}
-	if len(m.floor) > 0 && &m.floor[0] == &m.arena.data[0] {
-		return nil
-	}
-	m.floor = m.arena.data
-	for _, b := range m.buffers {
-		b.place(m.arena)
-	}
-	for _, in := range m.inputs {
-		if in.memory != nil {
-			if err := gorgonia.Let(in.node, in.memory.dense); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // feed copies the inputs of a run into their buffers.
 func (m *Machine[T]) feed(in Inputs[T]) error {
 	for _, p := range m.inputs {
-		if p.memory == nil {
+		if p.data == nil {
 			if err := m.feedBags(in.BagOf); err != nil {
 				return err
 			}
@@ -141,10 +104,10 @@ func (m *Machine[T]) feed(in Inputs[T]) error {
 		if !ok {
 			return fmt.Errorf("input %s is missing", p.name)
 		}
-		if len(v) != p.memory.size {
-			return fmt.Errorf("input %s has %d elements, shape %v needs %d", p.name, len(v), p.memory.shape, p.memory.size)
+		if len(v) != len(p.data) {
+			return fmt.Errorf("input %s has %d elements, shape %v needs %d", p.name, len(v), p.shape, len(p.data))
 		}
-		copy(p.memory.data, v)
+		copy(p.data, v)
 	}
 	return nil
 }
@@ -163,13 +126,11 @@ func (m *Machine[T]) feedBags(bagOf []int) error {
 }
 
 // Output returns a named result of the last run, or nil if the graph has no such output. The next
-// run of this machine, or of another one with the same arena, overwrites the memory.
-func (m *Machine[T]) Output(name string) []T {
-	if read := m.outputs[name]; read != nil {
-		return read()
-	}
-	return nil
-}
+// run overwrites the memory.
+func (m *Machine[T]) Output(name string) []T { return m.outputs[name] }
+
+// Size returns the number of elements of all values.
+func (m *Machine[T]) Size() int { return m.size }
 
 // Close frees the machine.
 func (m *Machine[T]) Close() { _ = m.vm.Close() } // tape machines return no error

@@ -1,4 +1,4 @@
-// Machines compute alike with padding, a shared arena and any number of processors.
+// Machines compute alike with padding, shared parameters and any number of processors.
 
 package gorgonia_test
 
@@ -167,15 +167,15 @@ func TestUnusedParameterHasZeroGradient(t *testing.T) {
 	compare(t, "v", grads["v"], []float64{0, 0}, 0)
 }
 
-// Machines of different sizes that share parameters and an arena do not affect each other.
-func TestSharedArena(t *testing.T) {
+// Machines of different sizes that share parameters do not affect each other.
+func TestSharedParameters(t *testing.T) {
 	s := newSheet(2)
 	g := demipl(s)
-	params, arena := paramsOf(s), gorgonia.NewArena[float32]()
+	params := paramsOf(s)
 	var machines []*gorgonia.Machine[float32]
 	var wants [][]float64
 	for size := 1; size <= testN; size += 3 {
-		m, err := gorgonia.Lower(g, size, 1, gorgonia.Lowering[float32]{Params: params, Arena: arena})
+		m, err := gorgonia.Lower(g, size, 1, gorgonia.Lowering[float32]{Params: params})
 		if err != nil {
 			t.Fatal(err)
 		}

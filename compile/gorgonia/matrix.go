@@ -1,4 +1,4 @@
-// Matrix products, sums over axes, and operations that move elements.
+// Matrix products, and operations that move elements.
 
 package gorgonia
 
@@ -12,22 +12,50 @@ import (
 )
 
 // gemm computes c = a b + beta c for row-major matrices. c is [m, n], the inner size is k. ta or
-// tb: that factor is stored transposed.
+// tb: that factor is stored transposed. The result does not depend on the number of processors.
 func gemm[T Float](ta, tb bool, m, n, k int, a, b []T, beta T, c []T) {
+	if !ta && tb && n*k < unaligned {
+		multiplyTiny(m, n, k, a, b, beta, c)
+		return
+	}
+	lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
+	if ta {
+		fa, lda = blas.Trans, m
+	}
+	if tb {
+		fb, ldb = blas.Trans, k
+	}
 	switch c := any(c).(type) {
 	case []float32:
-		multiply(ta, tb, m, n, k, any(a).([]float32), any(b).([]float32), float32(beta), c)
+		gonum.Implementation{}.Sgemm(fa, fb, m, n, k, 1, any(a).([]float32), lda, any(b).([]float32), ldb, float32(beta), c,
+			n)
 	case []float64:
-		lda, ldb, fa, fb := k, n, blas.NoTrans, blas.NoTrans
-		if ta {
-			fa, lda = blas.Trans, m
-		}
-		if tb {
-			fb, ldb = blas.Trans, k
-		}
 		gonum.Implementation{}.Dgemm(fa, fb, m, n, k, 1, any(a).([]float64), lda, any(b).([]float64), ldb, float64(beta), c,
 			n)
 	}
+}
+
+// unaligned is the size of arrays that Go aligns to less than 16 bytes.
+const unaligned = 8
+
+// multiplyTiny computes c = a bᵀ + beta c. gonum's kernel adds in an order that depends on the address of b modulo 16
+// bytes. For tiny arrays, this address may differ between runs.
+func multiplyTiny[T Float](m, n, k int, a, b []T, beta T, c []T) {
+	for i := range c[:m*n] {
+		sum := dot(a[i/n*k:][:k], b[i%n*k:])
+		if beta != 0 { // 0 times NaN would be NaN
+			sum += beta * c[i]
+		}
+		c[i] = sum
+	}
+}
+
+// dot returns the inner product of x and as many elements of y.
+func dot[T Float](x, y []T) (sum T) {
+	for i, v := range x {
+		sum += v * y[i]
+	}
+	return sum
 }
 
 // lowerMatMul lowers the product of [m, k] and [k, n].
@@ -86,29 +114,16 @@ func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 // select.
 func sumTo[T Float](shape, strides []int) kernel[T] {
 	loops := ndarray.NewLoops(shape, strides, ndarray.Strides(shape))
-	n, s := loops.Length(), loops.Step()
+	n, step := loops.Length(), loops.Step()[0]
 	return func(out []T, in [][]T, _ []int) {
-		x := in[0]
-		clear(out)
+		sums := make([]float64, len(out))
 		loops.Each(func(at [3]int) {
-			row := x[at[1] : at[1]+n]
-			if s[0] == 0 {
-				out[at[0]] += total(row)
-				return
-			}
-			cells := out[at[0] : at[0]+n]
-			for i, v := range row {
-				cells[i] += v
+			for i, v := range in[0][at[1] : at[1]+n] {
+				sums[at[0]+i*step] += float64(v)
 			}
 		})
+		round(out, sums)
 	}
-}
-
-// lowerSum lowers a sum along axes.
-func lowerSum[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	x := shapeOf(in[0])
-	strides := ndarray.ReducedStrides(x, n.Attrs.Axes)
-	return l.linear(n, sumTo[T](x, strides), func(int) kernel[T] { return permute[T](x, strides) }, in...)
 }
 
 // lowerConcat lowers the concatenation along an axis.

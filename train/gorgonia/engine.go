@@ -58,9 +58,9 @@ func New(p *compile.Program) (*Engine, error) {
 	return e, nil
 }
 
-// lower builds the machines. All share the parameters and one arena.
+// lower builds the machines, which share the parameters.
 func (e *Engine) lower(grads map[string][]float32) error {
-	p, o := e.program, lowering.Lowering[float32]{Params: e.shared, Arena: lowering.NewArena[float32]()}
+	p, o := e.program, lowering.Lowering[float32]{Params: e.shared}
 	e.infer = newMachines(p, p.Infer, o)
 	if p.WeightUpdate != nil {
 		e.weightUpdate = newMachines(p, p.WeightUpdate, o)
@@ -188,14 +188,17 @@ type machines struct {
 	inputs  train.Inputs
 }
 
-// kept is the number of machines kept per graph. Their values share memory, so each machine needs
-// only some hundred kilobytes for its graph.
-const kept = 64
+// Limits of the machines kept per graph: their number, and the elements of their values (128 MB).
+const (
+	kept       = 64
+	keptValues = 32 << 20
+)
 
 // newMachines returns an empty cache.
 func newMachines(p *compile.Program, g *graph.Graph, o lowering.Lowering[float32]) *machines {
 	return &machines{program: p, graph: g, options: o,
-		bySize: memory.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, OnEvict: (*lowering.Machine[float32]).Close}}
+		bySize: memory.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, MaxSize: keptValues,
+			OnEvict: (*lowering.Machine[float32]).Close}}
 }
 
 // step runs the machine of the batch's size on a batch.
@@ -213,6 +216,7 @@ func (m *machines) run(s size) (*lowering.Machine[float32], error) {
 			return nil, err
 		}
 	}
-	m.bySize.Put(s, machine, 0)
-	return machine, machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
+	err := machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
+	m.bySize.Put(s, machine, machine.Size())
+	return machine, err
 }
