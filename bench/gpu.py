@@ -30,7 +30,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-TESTED = ("compile/xla", "train/crosscheck")  # packages whose tests run on the GPU
+TESTED = ("compile/xla", "train/engines")  # packages whose tests run on the GPU
 SETTINGS = ["--set", "train.checkpoint=0", "--set", "train.eval_every=1000"]
 
 

@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Names of the engines that run the graph itself, without an ONNX file.
@@ -45,7 +45,7 @@ func (e *predictors) Close() {
 // addReferences adds the interpreter and gorgonia, which run the graph itself and not its file.
 func (e *predictors) addReferences(p *compile.Program, state *train.State) error {
 	e.addReference(p, state.Params)
-	engine, err := gorgonia.New(p)
+	engine, err := engines.NewGorgonia(p)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Without Nesterov's momentum: v = mu*v + g, p -= lr*v.
@@ -86,7 +86,7 @@ func TestGorgoniaFollowsOracle(t *testing.T) {
 	for _, batch := range []int{1, 16} {
 		o := modeltest.Quickstart(t, 100, 4, batch)
 		want := oracleRun(t, o, exact)
-		got := oracleRun(t, o, func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) })
+		got := oracleRun(t, o, engines.NewGorgonia)
 		for i, m := range want.Metrics {
 			if diff := math.Abs(got.Metrics[i].Loss - m.Loss); diff > 1e-5*m.Loss {
 				t.Errorf("batch %d, epoch %d: gorgonia loss %v, oracle %v", batch, i+1, got.Metrics[i].Loss, m.Loss)

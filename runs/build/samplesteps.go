@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Names of the files for sample steps.
@@ -59,7 +59,7 @@ func writeSampleSteps(ctx context.Context, o *Task, f *trainStep) (*sampleSteps,
 	if err != nil {
 		return nil, err
 	}
-	engine, err := gorgonia.New(f.program)
+	engine, err := engines.NewGorgonia(f.program)
 	if err != nil {
 		return nil, err
 	}

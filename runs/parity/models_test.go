@@ -23,7 +23,7 @@ import (
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // model is a compiled spec with values for all parameters and statistics.
@@ -91,7 +91,7 @@ func (m *model) reference() *parity.Reference {
 
 func (m *model) gorgonia(t testing.TB) parity.Predictor {
 	t.Helper()
-	e, err := gorgonia.New(m.program)
+	e, err := engines.NewGorgonia(m.program)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package engines chooses the engine that trains: by name, or the default one that works on this
-// machine.
+// Package engines contains the engines native and gorgonia, and chooses the engine that trains: by name, or the default
+// one that works on this machine.
 package engines
 
 import (
@@ -11,14 +11,13 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
-	"github.com/miplc/miplc/train/native"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -86,7 +85,7 @@ type Place struct {
 type Choice struct {
 	train.EngineInfo
 	trainer train.Trainer
-	own     native.Options // of learners that compute with the kernels of the engine native
+	own     native.Options // kernels and threads of learners that compute with those of the engine native
 	backend *xla.Backend   // of the engine xla
 }
 
@@ -102,14 +101,14 @@ func (c *Choice) Close() {
 // (bench/results/2026-11-27-times.md), and may lack the memory for the bags. If an engine or device that was
 // requested by name is missing, the error says what to install.
 func Choose(p Place, images bool) (*Choice, error) {
-	return choose(p, images, here)
+	return choose(p, images, xla.Open)
 }
 
 func (p *Place) info(engine, device, reason string) train.EngineInfo {
 	return train.EngineInfo{Engine: engine, Device: device, Reason: cmp.Or(p.Reason, reason)}
 }
 
-func choose(p Place, images bool, m machine) (*Choice, error) {
+func choose(p Place, images bool, open opener) (*Choice, error) {
 	if p.Engine == language.NoEngine {
 		return &Choice{}, nil
 	}
@@ -122,9 +121,9 @@ func choose(p Place, images bool, m machine) (*Choice, error) {
 	case Gorgonia:
 		return p.pureGo("requested"), nil
 	case XLA:
-		return p.xla(m)
+		return p.xla(open)
 	}
-	return p.auto(images, m)
+	return p.auto(images, open)
 }
 
 // named returns the requested engine. spec is train.engine of a spec.
@@ -170,15 +169,15 @@ func (p *Place) check() error {
 
 // auto returns an engine that works on this machine. A plugin that the user named must work: another engine would hide
 // the mistake.
-func (p Place) auto(images bool, m machine) (*Choice, error) {
+func (p Place) auto(images bool, open opener) (*Choice, error) {
 	noGPU := ""
 	switch {
 	case p.Device == CUDA:
-		return p.xla(m)
+		return p.xla(open)
 	case p.Device == "" && p.Plugin == "" && !images:
 		noGPU = fmt.Sprintf("--device %s is the default for images", CUDA)
 	case p.Device == "":
-		b, err := m.open(pjrt.CUDA, p.Plugin)
+		b, err := open(pjrt.CUDA, p.Plugin)
 		if err == nil {
 			return p.withBackend(b, "a GPU is usable: "+b.Text)
 		}
@@ -215,7 +214,7 @@ func (p Place) native(reason string) (*Choice, error) {
 	return &Choice{
 		EngineInfo: info, own: o,
 		trainer: &train.StepTrainer{EngineInfo: info, New: func(p *compile.Program) (train.Engine, error) {
-			return native.New(p, o)
+			return NewNative(p, o), nil
 		}},
 	}, nil
 }
@@ -224,17 +223,15 @@ func (p Place) pureGo(reason string) *Choice {
 	info := p.info(Gorgonia, CPU, reason)
 	return &Choice{
 		EngineInfo: info,
-		trainer: &train.StepTrainer{EngineInfo: info, New: func(p *compile.Program) (train.Engine, error) {
-			return gorgonia.New(p)
-		}},
+		trainer:    &train.StepTrainer{EngineInfo: info, New: NewGorgonia},
 	}
 }
 
 // xla returns the engine xla. It uses the CPU only if the device is named, because users of this
 // engine expect a GPU.
-func (p Place) xla(m machine) (*Choice, error) {
+func (p Place) xla(open opener) (*Choice, error) {
 	kind := pjrt.Kind(cmp.Or(p.Device, CUDA))
-	b, err := m.open(kind, p.Plugin)
+	b, err := open(kind, p.Plugin)
 	switch {
 	case err == nil && kind == pjrt.CPU:
 		return p.withBackend(b, "requested on the CPU: "+b.Text)
@@ -272,9 +269,5 @@ func (p Place) withBackend(b *xla.Backend, reason string) (*Choice, error) {
 	return c, nil
 }
 
-// machine has the function that opens devices. Tests replace it.
-type machine struct {
-	open func(kind pjrt.Kind, plugin string) (*xla.Backend, error)
-}
-
-var here = machine{open: xla.Open}
+// opener opens a device like xla.Open. Tests have other devices.
+type opener func(kind pjrt.Kind, plugin string) (*xla.Backend, error)

@@ -20,9 +20,9 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// machineOf is a machine with or without a GPU, which is the pure Go executor.
-func machineOf(gpu bool) machine {
-	return machine{open: func(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
+// devices opens devices of a machine with or without a GPU, which is the pure Go executor.
+func devices(gpu bool) opener {
+	return func(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
 		if kind == pjrt.CUDA && !gpu {
 			return nil, errors.New("no driver")
 		}
@@ -34,14 +34,14 @@ func machineOf(gpu bool) machine {
 			b.Kind, b.Text = kind, "Imagined GPU"
 		}
 		return b, err
-	}}
+	}
 }
 
 func TestChoose(t *testing.T) {
-	plain, fast := machineOf(false), machineOf(true)
+	plain, fast := devices(false), devices(true)
 	for _, c := range []struct {
 		name           string
-		m              machine
+		open           opener
 		p              Place
 		engine, device string
 		says           string // in the reason or the error
@@ -76,7 +76,7 @@ func TestChoose(t *testing.T) {
 		{"a slip in the device", fast, Place{Device: "cuad"}, "", "", `did you mean "cuda"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := choose(c.p, strings.HasSuffix(c.name, "images"), c.m)
+			got, err := choose(c.p, strings.HasSuffix(c.name, "images"), c.open)
 			if err != nil {
 				if c.engine != "" || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("error %v, want engine %q and %q", err, c.engine, c.says)
@@ -94,7 +94,7 @@ func TestChoose(t *testing.T) {
 
 // The error of a missing GPU says what to install and which engines need none.
 func TestMissingGPU(t *testing.T) {
-	_, err := choose(Place{Engine: XLA}, false, machineOf(false))
+	_, err := choose(Place{Engine: XLA}, false, devices(false))
 	var text strings.Builder
 	diag.Render(&text, err)
 	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
@@ -168,7 +168,7 @@ func (w wrongRate) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 // The engine xla agrees with the CPU on the drawn bags of all shipped specs on features and of random
 // ones; a GPU that computes wrong steps is refused, with the difference, before anything is trained.
 func TestGPUAgainstTheCPU(t *testing.T) {
-	choice, err := choose(Place{Engine: XLA}, false, machineOf(true))
+	choice, err := choose(Place{Engine: XLA}, false, devices(true))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/train/native"
 )
 
 // conjugate solves with all instances by preconditioned conjugate gradients. Traces are
@@ -27,13 +26,13 @@ type conjugate struct {
 	shift  []float32
 	x      matrix // centered instances
 	pivots *pivots
-	space  *native.Workspace
+	space  *workspace
 }
 
 // newCG builds the graphs and copies the constant values to the workspace.
 func newCG(p *problem, s Settings) (*conjugate, error) {
 	s.Rank = min(s.Rank, p.n())
-	g := &conjugate{p: p, s: s, space: native.NewWorkspace(s.Kernels)}
+	g := &conjugate{p: p, s: s, space: newWorkspace(s.Kernels)}
 	g.x, g.shift = p.centered()
 	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
 	n, width := p.n(), 1+s.Probes

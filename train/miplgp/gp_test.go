@@ -9,8 +9,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/train/native"
 )
 
 // defaults returns the settings of the authors' program: 500 iterations, rate 0.1, epsilon 1e-4, 512

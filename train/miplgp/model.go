@@ -16,7 +16,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
 )
 
 // model predicts bags of raw features.
@@ -98,7 +97,7 @@ func (m *model) computeMoments(ctx context.Context, instances []float32) (mean, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("bug: %w", err)
 	}
-	space := native.NewWorkspace(m.kernels)
+	space := newWorkspace(m.kernels)
 	for _, p := range g.ByOp(graph.OpParam) {
 		space.Put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
 	}

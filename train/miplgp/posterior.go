@@ -9,8 +9,8 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/train/native"
 )
 
 // posterior is a fitted MIPLGP. For an instance x and class c, let k be the kernel values between x

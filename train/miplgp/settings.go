@@ -12,9 +12,9 @@ package miplgp
 import (
 	"slices"
 
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
 )
 
 // Names of the solvers of the linear systems.

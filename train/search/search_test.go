@@ -12,12 +12,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/engines"
 )
 
 func TestRungs(t *testing.T) {
@@ -111,7 +112,7 @@ func trainer(t *testing.T) train.Trainer {
 	}
 	info := train.EngineInfo{Engine: "native", Device: "cpu"}
 	return &train.StepTrainer{EngineInfo: info, New: func(p *compile.Program) (train.Engine, error) {
-		return native.New(p, native.Options{Kernels: kernels, Threads: 1})
+		return engines.NewNative(p, native.Options{Kernels: kernels, Threads: 1}), nil
 	}}
 }
 

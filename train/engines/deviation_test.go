@@ -1,6 +1,6 @@
 // How far scores of two engines may be apart.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"math"

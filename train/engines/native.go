@@ -1,32 +1,26 @@
-// Package native is the training engine of miplc's own for CPUs: it runs the plans of compile/native.
-package native
+// The engine native, miplc's own for CPUs: it runs the plans of compile/native.
+
+package engines
 
 import (
 	"fmt"
 
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/native"
-	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
-// Options are the options of New.
-type Options struct {
-	Kernels *kernel.Set
-	Threads int // that compute a large operation together. They do not change a bit of the result.
-}
-
-// Engine trains one program. Its results depend neither on the processor nor on other engines. It is not safe for
+// nativeEngine trains one program. Its results depend neither on the processor nor on other engines. It is not safe for
 // concurrent use.
-type Engine struct {
+type nativeEngine struct {
 	program *compile.Program
-	options Options
-	memory  *lowering.Memory
+	options native.Options
+	memory  *native.Memory
 	graphs  map[form]*graph.Graph
-	plans   memory.Cache[size, *planned]
+	plans   memory.Cache[planSize, *planned]
 	result  train.StepResult
 	updates map[string]string
 
@@ -36,27 +30,27 @@ type Engine struct {
 	probabilities, attention []float32 // of the last prediction of several bags
 }
 
-var _ train.Engine = (*Engine)(nil)
+var _ train.Engine = (*nativeEngine)(nil)
 
 // form is one of the graphs of a program: of a step, or of a prediction from raw or normalised instances.
 type form struct{ predict, normalized, oneBag bool }
 
-// size is what a plan is made for.
-type size struct {
+// planSize is what a plan is made for.
+type planSize struct {
 	form
 	instances, bags int
 }
 
 // planned is a plan with its inputs, so that steps do not look for them by name.
 type planned struct {
-	*lowering.Plan
-	instances, candidates, labelWeights, classWeights *lowering.Input
-	masks                                             []*lowering.Input
+	*native.Plan
+	instances, candidates, labelWeights, classWeights *native.Input
+	masks                                             []*native.Input
 	terms                                             [][]float32
 	loss, probabilities, attention, newLabelWeights   []float32
 }
 
-func (e *Engine) newPlanned(p *lowering.Plan) *planned {
+func (e *nativeEngine) newPlanned(p *native.Plan) *planned {
 	q := &planned{Plan: p, instances: p.Input(compile.InInstances), candidates: p.Input(compile.InCandidates),
 		labelWeights: p.Input(compile.InLabelWeights), classWeights: p.Input(compile.InClassWeights),
 		loss: p.Output(compile.OutLoss), probabilities: p.Output(compile.OutProbabilities),
@@ -74,11 +68,12 @@ func (e *Engine) newPlanned(p *lowering.Plan) *planned {
 // ten kilobytes for its calls.
 const maxPlans = 1024
 
-// New makes the engine of a program. All values are zero until SetState sets them.
-func New(p *compile.Program, o Options) (*Engine, error) {
-	e := &Engine{
-		program: p, options: o, memory: lowering.NewMemory(), graphs: map[form]*graph.Graph{},
-		plans:  memory.Cache[size, *planned]{MaxCount: maxPlans},
+// NewNative makes the engine native of a program, with the kernels and threads of the options. Threads compute a large
+// operation together; they do not change a bit of the result. All values are zero until SetState sets them.
+func NewNative(p *compile.Program, o native.Options) train.Engine {
+	e := &nativeEngine{
+		program: p, options: o, memory: native.NewMemory(), graphs: map[form]*graph.Graph{},
+		plans:  memory.Cache[planSize, *planned]{MaxCount: maxPlans},
 		result: train.StepResult{Terms: map[string]float64{}}, updates: map[string]string{},
 	}
 	e.memory.OnGrow = func() {
@@ -96,11 +91,11 @@ func New(p *compile.Program, o Options) (*Engine, error) {
 	for _, s := range e.scalars {
 		e.places = append(e.places, e.memory.Add(s.Name, 1))
 	}
-	return e, nil
+	return e
 }
 
 // graph returns one of the graphs of the program, which it builds when it is first used.
-func (e *Engine) graph(f form) (g *graph.Graph, err error) {
+func (e *nativeEngine) graph(f form) (g *graph.Graph, err error) {
 	if g = e.graphs[f]; g != nil {
 		return g, nil
 	}
@@ -129,14 +124,14 @@ func (e *Engine) graph(f form) (g *graph.Graph, err error) {
 }
 
 // plan returns the plan of a graph for a number of instances and bags.
-func (e *Engine) plan(s size) (*planned, error) {
+func (e *nativeEngine) plan(s planSize) (*planned, error) {
 	p, ok := e.plans.Take(s)
 	if !ok {
 		g, err := e.graph(s.form)
 		if err != nil {
 			return nil, err
 		}
-		made, err := lowering.Compile(g, s.instances, s.bags, lowering.Options{Kernels: e.options.Kernels,
+		made, err := native.Compile(g, s.instances, s.bags, native.Options{Kernels: e.options.Kernels,
 			Threads: e.options.Threads, Memory: e.memory, Updates: e.updates})
 		if err != nil {
 			return nil, fmt.Errorf("engine native: %w", err)
@@ -148,8 +143,8 @@ func (e *Engine) plan(s size) (*planned, error) {
 }
 
 // Step runs forward, backward and the update of the parameters.
-func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
-	p, err := e.plan(size{form{oneBag: b.Bags == 1}, len(b.BagOf), b.Bags})
+func (e *nativeEngine) Step(b *train.Batch) (*train.StepResult, error) {
+	p, err := e.plan(planSize{form{oneBag: b.Bags == 1}, len(b.BagOf), b.Bags})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +162,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 }
 
 // bind sets the inputs of a step.
-func (e *Engine) bind(p *planned, b *train.Batch) error {
+func (e *nativeEngine) bind(p *planned, b *train.Batch) error {
 	e.scalars = b.Scalars(e.scalars[:0], e.program)
 	for i, s := range e.scalars {
 		e.places[i][0] = float32(s.Value)
@@ -196,24 +191,24 @@ func (e *Engine) bind(p *planned, b *train.Batch) error {
 }
 
 // Predict runs the inference graph on each bag: a prediction does not depend on the other bags, to the last bit.
-func (e *Engine) Predict(instances []float32, bagOf []int, _ int) (probabilities, attention []float32, err error) {
+func (e *nativeEngine) Predict(instances []float32, bagOf []int, _ int) (probabilities, attention []float32, err error) {
 	return e.predict(form{predict: true}, instances, bagOf)
 }
 
 // PredictNormalized is Predict for instances that are normalised already.
-func (e *Engine) PredictNormalized(instances []float32, bagOf []int, _ int) (probabilities, attention []float32,
+func (e *nativeEngine) PredictNormalized(instances []float32, bagOf []int, _ int) (probabilities, attention []float32,
 	err error) {
 	return e.predict(form{predict: true, normalized: true}, instances, bagOf)
 }
 
-func (e *Engine) predict(f form, instances []float32, bagOf []int) (probabilities, attention []float32, err error) {
+func (e *nativeEngine) predict(f form, instances []float32, bagOf []int) (probabilities, attention []float32, err error) {
 	width := ndarray.Size(e.program.Signature.Instance)
 	e.probabilities, e.attention = e.probabilities[:0], e.attention[:0]
 	for start, end := 0, 0; start < len(bagOf); start = end {
 		for end < len(bagOf) && bagOf[end] == bagOf[start] {
 			end++
 		}
-		p, err := e.plan(size{f, end - start, 1})
+		p, err := e.plan(planSize{f, end - start, 1})
 		if err != nil {
 			return nil, nil, err
 		}
@@ -230,12 +225,12 @@ func (e *Engine) predict(f form, instances []float32, bagOf []int) (probabilitie
 }
 
 // State returns a copy of the parameters, the statistics and the state of the optimiser.
-func (e *Engine) State() (*train.State, error) {
+func (e *nativeEngine) State() (*train.State, error) {
 	return train.NewState(e.program, e.values(e.program.StateVectors()), e.values(e.program.NormalizationParams())), nil
 }
 
 // values returns the memory of named values.
-func (e *Engine) values(names []string) map[string][]float32 {
+func (e *nativeEngine) values(names []string) map[string][]float32 {
 	values := map[string][]float32{}
 	for _, name := range names {
 		values[name] = e.memory.Value(name)
@@ -244,7 +239,7 @@ func (e *Engine) values(names []string) map[string][]float32 {
 }
 
 // SetState sets the state. Missing vectors of the optimiser become zero.
-func (e *Engine) SetState(s *train.State) error {
+func (e *nativeEngine) SetState(s *train.State) error {
 	vectors, statistics, err := s.Flat(e.program)
 	if err != nil {
 		return err
@@ -258,7 +253,7 @@ func (e *Engine) SetState(s *train.State) error {
 }
 
 // Close frees the memory.
-func (e *Engine) Close() error {
-	*e = Engine{program: e.program}
+func (e *nativeEngine) Close() error {
+	*e = nativeEngine{program: e.program}
 	return nil
 }

@@ -1,15 +1,16 @@
 // One seed gives the same bits.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // Steps of the engine native end with the same bits in a second run and on any number of threads, on features and
@@ -32,10 +33,7 @@ func TestSameBitsOnAnyNumberOfThreads(t *testing.T) {
 // steps runs a few steps from the same initial state with batches of two sizes.
 func steps(t *testing.T, c *work, p *compile.Program, threads int) *train.State {
 	t.Helper()
-	e, err := native.New(p, native.Options{Kernels: kernel.Best(), Threads: threads})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := engines.NewNative(p, native.Options{Kernels: kernel.Best(), Threads: threads})
 	defer e.Close()
 	if err := e.SetState(&train.State{Params: c.params(p)}); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
 // A step in XLA, as an engine.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"

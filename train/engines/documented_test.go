@@ -1,6 +1,6 @@
 // Every example of the spec pages trains.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"math"

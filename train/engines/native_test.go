@@ -1,7 +1,7 @@
 // What the engine promises beyond the interface: the same bits with all kernels and numbers of threads, and for a bag
-// alone. train/crosscheck compares it with the interpreter.
+// alone. steps_test.go compares it with the interpreter.
 
-package native
+package engines
 
 import (
 	"fmt"
@@ -12,18 +12,16 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 )
 
 // steps returns the state after three steps on bags of the given sizes, and the predictions of the last ones.
-func steps(t *testing.T, p *compile.Program, o Options, sizes ...int) (*train.State, []float32) {
+func steps(t *testing.T, p *compile.Program, o native.Options, sizes ...int) (*train.State, []float32) {
 	t.Helper()
-	e, err := New(p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := NewNative(p, o)
 	defer e.Close()
 	if err := e.SetState(modeltest.Start(p, 1)); err != nil {
 		t.Fatal(err)
@@ -62,11 +60,11 @@ func TestBits(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.spec, c.sizes), func(t *testing.T) {
 			p := modeltest.Shipped(t, c.spec)
-			want, predicted := steps(t, p, Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
-			others := map[string]Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
+			want, predicted := steps(t, p, native.Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
+			others := map[string]native.Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
 			for _, set := range kernel.Sets()[1:] {
 				if set.Name != "go" || c.sizes[0] < 100 { // plain Go is slow
-					others[set.Name] = Options{Kernels: set, Threads: 1}
+					others[set.Name] = native.Options{Kernels: set, Threads: 1}
 				}
 			}
 			for name, o := range others {
@@ -84,13 +82,10 @@ func TestBits(t *testing.T) {
 	}
 }
 
-// started returns an engine with a model, and its initial parameters.
-func started(t *testing.T, p *compile.Program) *Engine {
+// startedNative returns an engine with a model, and its initial parameters.
+func startedNative(t *testing.T, p *compile.Program) *nativeEngine {
 	t.Helper()
-	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}).(*nativeEngine)
 	t.Cleanup(func() { e.Close() })
 	if err := e.SetState(modeltest.Start(p, 1)); err != nil {
 		t.Fatal(err)
@@ -101,7 +96,7 @@ func started(t *testing.T, p *compile.Program) *Engine {
 // TestPredictionOfABagAlone checks that a prediction does not depend on the other bags, to the last bit.
 func TestPredictionOfABagAlone(t *testing.T) {
 	p := modeltest.Shipped(t, "gated-abmil")
-	e := started(t, p)
+	e := startedNative(t, p)
 	sizes := []int{3, 17, 1, 40}
 	b := modeltest.Batch(p, 1, sizes...)
 	all, _, err := e.Predict(b.Instances, b.BagOf, b.Bags)
@@ -135,7 +130,7 @@ func TestPredictNormalized(t *testing.T) {
 		for i := range mean {
 			mean[i], std[i] = float32(i%5)/3, 0.3+float32(i%7)/5
 		}
-		e := started(t, p)
+		e := startedNative(t, p)
 		if err := e.SetState(state); err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +156,7 @@ func TestPredictNormalized(t *testing.T) {
 // allocated.
 func TestMemoryOfGrowingBags(t *testing.T) {
 	p := modeltest.Shipped(t, "gated-abmil")
-	e := started(t, p)
+	e := startedNative(t, p)
 	resident := func() int {
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
@@ -175,7 +170,7 @@ func TestMemoryOfGrowingBags(t *testing.T) {
 		}
 	}
 	used := resident() - before
-	largest, err := e.plan(size{form{oneBag: true}, 40000, 1})
+	largest, err := e.plan(planSize{form{oneBag: true}, 40000, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,10 +185,7 @@ func TestStepsAllocateNothing(t *testing.T) {
 	for _, spec := range []string{"demipl", "demipl-mlp", "acmil", "demipl-image"} {
 		p := modeltest.Shipped(t, spec)
 		for _, sizes := range [][]int{{9}, {5, 7}} {
-			e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			e := NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1})
 			defer e.Close()
 			if err := e.SetState(modeltest.Start(p, 1)); err != nil {
 				t.Fatal(err)

@@ -1,12 +1,13 @@
 // The training loop with the engine.
 
-package native
+package engines
 
 import (
 	"runtime"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
@@ -16,7 +17,7 @@ import (
 // TestLoopAllocatesNothing compares trainings of few and of many epochs: a step of one bag must not allocate.
 func TestLoopAllocatesNothing(t *testing.T) {
 	by := &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
-		return New(p, Options{Kernels: kernel.Best(), Threads: 1})
+		return NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}), nil
 	}}
 	first := modeltest.Quickstart(t, 300, 1, 1)
 	mallocs := func(epochs int) uint64 {

@@ -1,6 +1,6 @@
 // Steps of all programs in every engine.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"
@@ -136,7 +136,7 @@ func stepCases(t *testing.T) (list []stepCase) {
 // Every engine agrees with the interpreter: losses, predictions, label weights and parameters.
 func TestSteps(t *testing.T) {
 	t.Parallel()
-	list, w := engines(t), map[string]map[string]float64{}
+	list, w := compared(t), map[string]map[string]float64{}
 	for _, c := range stepCases(t) {
 		isNorm := func(b language.Block) bool { return b.Kind.V == "batch_norm" }
 		if c.count == 4 && slices.ContainsFunc(c.program.Spec.Model.Blocks, isNorm) {

@@ -1,23 +1,23 @@
-// Workspaces, in which the learner MIPLGP computes.
+// Workspaces, in which the learner computes graphs.
 
-package native
+package miplgp
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 
-	lowering "github.com/miplc/miplc/compile/native"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// Workspace computes graphs of floats on named values. After an error, which Err returns, its methods do nothing. It is
+// workspace computes graphs of floats on named values. After an error, which Err returns, its methods do nothing. It is
 // not safe for concurrent use.
-type Workspace struct {
-	options Options
-	memory  *lowering.Memory
-	plans   map[planKey]*lowering.Plan
+type workspace struct {
+	options native.Options
+	memory  *native.Memory
+	plans   map[planKey]*native.Plan
 	values  map[string][]float32
 	err     error
 }
@@ -28,19 +28,19 @@ type planKey struct {
 	n int
 }
 
-// NewWorkspace returns an empty workspace.
-func NewWorkspace(o Options) *Workspace {
-	w := &Workspace{options: o, memory: lowering.NewMemory(), plans: map[planKey]*lowering.Plan{},
+// newWorkspace returns an empty workspace.
+func newWorkspace(o native.Options) *workspace {
+	w := &workspace{options: o, memory: native.NewMemory(), plans: map[planKey]*native.Plan{},
 		values: map[string][]float32{}}
 	w.memory.OnGrow = func() { clear(w.plans) }
 	return w
 }
 
 // Err returns the first error of a method.
-func (w *Workspace) Err() error { return w.err }
+func (w *workspace) Err() error { return w.err }
 
 // Put copies numbers of the given shape, row-major, to a value.
-func (w *Workspace) Put(name string, numbers []float32, shape ...int) {
+func (w *workspace) Put(name string, numbers []float32, shape ...int) {
 	if w.err == nil && len(numbers) != ndarray.Size(shape) {
 		w.err = fmt.Errorf("bug: %s has %d values, its shape is %v", name, len(numbers), shape)
 	}
@@ -52,7 +52,7 @@ func (w *Workspace) Put(name string, numbers []float32, shape ...int) {
 // Run computes a graph at n instances. Its inputs and parameters are values of the workspace. Its outputs become
 // values of the workspace and replace values with the same names. names maps names of the graph to different names in
 // the workspace; it may be nil. The graph must not change afterwards.
-func (w *Workspace) Run(g *graph.Graph, n int, names map[string]string) {
+func (w *workspace) Run(g *graph.Graph, n int, names map[string]string) {
 	if w.err != nil {
 		return
 	}
@@ -61,7 +61,7 @@ func (w *Workspace) Run(g *graph.Graph, n int, names map[string]string) {
 	}
 }
 
-func (w *Workspace) run(g *graph.Graph, n int, names map[string]string) error {
+func (w *workspace) run(g *graph.Graph, n int, names map[string]string) error {
 	p, err := w.plan(g, n)
 	if err != nil {
 		return err
@@ -84,12 +84,12 @@ func (w *Workspace) run(g *graph.Graph, n int, names map[string]string) error {
 }
 
 // plan returns the plan of a graph for n instances.
-func (w *Workspace) plan(g *graph.Graph, n int) (*lowering.Plan, error) {
+func (w *workspace) plan(g *graph.Graph, n int) (*native.Plan, error) {
 	key := planKey{g, n}
 	if p := w.plans[key]; p != nil {
 		return p, nil
 	}
-	p, err := lowering.Compile(g, n, 1, lowering.Options{Kernels: w.options.Kernels, Threads: w.options.Threads,
+	p, err := native.Compile(g, n, 1, native.Options{Kernels: w.options.Kernels, Threads: w.options.Threads,
 		Memory: w.memory})
 	if err == nil {
 		w.plans[key] = p
@@ -98,7 +98,7 @@ func (w *Workspace) plan(g *graph.Graph, n int) (*lowering.Plan, error) {
 }
 
 // Get returns a copy of a value.
-func (w *Workspace) Get(name string) []float32 {
+func (w *workspace) Get(name string) []float32 {
 	if w.err == nil && w.values[name] == nil {
 		w.err = fmt.Errorf("bug: no value %s was made", name)
 	}

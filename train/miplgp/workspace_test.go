@@ -1,16 +1,17 @@
 // Workspaces compute graphs on named values.
 
-package native
+package miplgp
 
 import (
 	"slices"
 	"testing"
 
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/graph"
 )
 
-func newWorkspace() *Workspace { return NewWorkspace(Options{Kernels: kernel.Best(), Threads: 1}) }
+func oneThread() *workspace { return newWorkspace(native.Options{Kernels: kernel.Best(), Threads: 1}) }
 
 // doubled returns x = 2 x and the sum of the rows of x multiplied by a parameter, for matrices of n
 // rows.
@@ -27,7 +28,7 @@ func doubled(t *testing.T) *graph.Graph {
 	return g
 }
 
-func holds(t *testing.T, w *Workspace, name string, want ...float32) {
+func holds(t *testing.T, w *workspace, name string, want ...float32) {
 	t.Helper()
 	if got := w.Get(name); w.Err() != nil || !slices.Equal(got, want) {
 		t.Errorf("%s is %v, %v; want %v", name, got, w.Err(), want)
@@ -36,7 +37,7 @@ func holds(t *testing.T, w *Workspace, name string, want ...float32) {
 
 // An output takes the place of its input.
 func TestWorkspaceReplacesValues(t *testing.T) {
-	w, g, own := newWorkspace(), doubled(t), []float32{1, 2, 3, 4}
+	w, g, own := oneThread(), doubled(t), []float32{1, 2, 3, 4}
 	w.Put("factor", []float32{10, 1}, 2, 1)
 	w.Put("x", own, 2, 2)
 	w.Run(g, 2, nil)
@@ -54,7 +55,7 @@ func TestWorkspaceReplacesValues(t *testing.T) {
 }
 
 func TestWorkspaceNames(t *testing.T) {
-	w, g := newWorkspace(), doubled(t)
+	w, g := oneThread(), doubled(t)
 	w.Put("factor", []float32{10, 1}, 2, 1)
 	w.Put("a", []float32{1, 2}, 1, 2)
 	w.Put("b", []float32{1, 2, 3, 4, 5, 6}, 3, 2)
@@ -68,12 +69,12 @@ func TestWorkspaceNames(t *testing.T) {
 
 // A value that is missing is an error, after which the workspace does nothing.
 func TestWorkspaceErrors(t *testing.T) {
-	for what, use := range map[string]func(w *Workspace){
-		"a graph without its parameter":   func(w *Workspace) { w.Run(doubled(t), 1, nil) },
-		"a value that was never computed": func(w *Workspace) { w.Get("sums") },
-		"three numbers instead of four":   func(w *Workspace) { w.Put("y", []float32{1, 2, 3}, 2, 2) },
+	for what, use := range map[string]func(w *workspace){
+		"a graph without its parameter":   func(w *workspace) { w.Run(doubled(t), 1, nil) },
+		"a value that was never computed": func(w *workspace) { w.Get("sums") },
+		"three numbers instead of four":   func(w *workspace) { w.Put("y", []float32{1, 2, 3}, 2, 2) },
 	} {
-		w := newWorkspace()
+		w := oneThread()
 		w.Put("x", []float32{1, 2}, 1, 2)
 		if use(w); w.Err() == nil {
 			t.Errorf("%s is accepted", what)

@@ -1,6 +1,6 @@
 // Maxima in XLA without optimisation.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"testing"
@@ -59,6 +59,6 @@ func TestMaximaOfUnoptimizedXLA(t *testing.T) {
 	const seed, steps = 60, 4
 	p := modeltest.Parsed(t, "maxima", maxima)
 	worst := map[string]map[string]float64{}
-	compareTrajectories(t, "maxima", p, engines(t), worst, 1e-5, steps, seed, [][]int{{4, 1, 3}, {2, 5, 1}})
+	compareTrajectories(t, "maxima", p, compared(t), worst, 1e-5, steps, seed, [][]int{{4, 1, 3}, {2, 5, 1}})
 	logWorst(t, worst)
 }

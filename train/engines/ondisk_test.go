@@ -1,6 +1,6 @@
 // Bags that stay on disk train like bags in memory.
 
-package native_test
+package engines_test
 
 import (
 	"context"
@@ -13,12 +13,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/engines"
 )
 
 // slides writes a table of 20 bags in one HDF5 file.
@@ -70,8 +71,8 @@ func open(t *testing.T, table string) *data.Dataset {
 	return set
 }
 
-var byNative = &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
-	return native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
+var nativeTrainer = &train.StepTrainer{New: func(p *compile.Program) (train.Engine, error) {
+	return engines.NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}), nil
 }}
 
 // loaded returns a copy of a dataset on disk that is in memory.
@@ -92,11 +93,11 @@ func TestOnDisk(t *testing.T) {
 	table, _ := slides(t)
 	set := open(t, table)
 	inMemory := loaded(t, set)
-	a, err := train.TrainOne(context.Background(), byNative, trialOn(t, set), train.Options{})
+	a, err := train.TrainOne(context.Background(), nativeTrainer, trialOn(t, set), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := train.TrainOne(context.Background(), byNative, trialOn(t, inMemory), train.Options{})
+	b, err := train.TrainOne(context.Background(), nativeTrainer, trialOn(t, inMemory), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +136,7 @@ func TestOnDiskOneAtATime(t *testing.T) {
 		for n := now.Add(1); n > most.Load(); {
 			most.Store(n)
 		}
-		e, err := native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
-		return watched{e, &now}, err
+		return watched{engines.NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}), &now}, nil
 	}}
 	trials := []*train.Trial{trialOn(t, set), trialOn(t, set), trialOn(t, set)}
 	by.Train(t.Context(), trials, train.Options{Parallel: 3}, func(_ int, out train.Outcome) {
@@ -154,7 +154,7 @@ func TestOnDiskAttention(t *testing.T) {
 	table, _ := slides(t)
 	for _, override := range []string{"train.sampling=shuffle", "train.sampling=balanced"} {
 		trial := trialOn(t, open(t, table), override)
-		r, err := train.TrainOne(context.Background(), byNative, trial, train.Options{})
+		r, err := train.TrainOne(context.Background(), nativeTrainer, trial, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestSample(t *testing.T) {
 		t.Helper()
 		trial := trialOn(t, set, overrides...)
 		trial.Dir, trial.Until = dir, until
-		r, err := train.TrainOne(context.Background(), byNative, trial, train.Options{Resume: true})
+		r, err := train.TrainOne(context.Background(), nativeTrainer, trial, train.Options{Resume: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,13 +214,13 @@ func TestSample(t *testing.T) {
 // kept, and once the file is back, the training continues to the same result.
 func TestOnDiskFileVanishes(t *testing.T) {
 	table, file := slides(t)
-	want, err := train.TrainOne(context.Background(), byNative, trialOn(t, open(t, table)), train.Options{})
+	want, err := train.TrainOne(context.Background(), nativeTrainer, trialOn(t, open(t, table)), train.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	trial := trialOn(t, open(t, table))
 	trial.Dir = filepath.Join(t.TempDir(), "run")
-	_, err = train.TrainOne(context.Background(), byNative, trial, train.Options{Observer: &remover{file: file}})
+	_, err = train.TrainOne(context.Background(), nativeTrainer, trial, train.Options{Observer: &remover{file: file}})
 	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") ||
 		!strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
 		t.Fatalf("after the file was removed: %v", err)
@@ -230,7 +230,7 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	}
 	again := trialOn(t, open(t, table))
 	again.Dir = trial.Dir
-	got, err := train.TrainOne(context.Background(), byNative, again, train.Options{Resume: true})
+	got, err := train.TrainOne(context.Background(), nativeTrainer, again, train.Options{Resume: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,6 @@
-// Saturated scores, the state of an engine, and its memory. train/crosscheck compares steps with the interpreter.
+// Saturated scores, the state of an engine, and its memory. steps_test.go compares steps with the interpreter.
 
-package gorgonia_test
+package engines_test
 
 import (
 	"math"
@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
+	"github.com/miplc/miplc/train/engines"
 )
 
-func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engine, *train.State) {
+func newGorgonia(t testing.TB, p *compile.Program, scale float64) (train.Engine, *train.State) {
 	t.Helper()
 	s := &train.State{Params: train.InitParams(p, 7)}
 	for _, v := range s.Params {
@@ -30,7 +29,7 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engin
 			s.Params[compile.ParamMean][i], s.Params[compile.ParamStd][i] = float32(i)/10, 1+float32(i)/5
 		}
 	}
-	e, err := gorgonia.New(p)
+	e, err := engines.NewGorgonia(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,15 +38,6 @@ func newEngine(t testing.TB, p *compile.Program, scale float64) (*gorgonia.Engin
 		t.Fatal(err)
 	}
 	return e, s
-}
-
-func evaluate(t testing.TB, g *graph.Graph, env graph.Env) map[string]*graph.Tensor {
-	t.Helper()
-	out, err := graph.Eval(g, env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
 }
 
 func closeTo(t testing.TB, what string, got []float32, want []float64, tol float64) {
@@ -66,7 +56,7 @@ func closeTo(t testing.TB, what string, got []float32, want []float64, tol float
 func TestSaturatedAttention(t *testing.T) {
 	p := modeltest.Shipped(t, "demipl")
 	for _, scale := range []float64{-60, 60} {
-		e, s := newEngine(t, p, 8)
+		e, s := newGorgonia(t, p, 8)
 		for _, v := range [][]float32{s.Params["bv"], s.Params["bu"]} {
 			for i := range v {
 				v[i] = 9 // both gates open: s is the sum of W
@@ -101,8 +91,8 @@ func TestSaturatedAttention(t *testing.T) {
 // A new engine continues from a state to the same bits.
 func TestStateCarriesEverything(t *testing.T) {
 	p := modeltest.Shipped(t, "demipl")
-	e, _ := newEngine(t, p, 1)
-	f, _ := newEngine(t, p, 3)
+	e, _ := newGorgonia(t, p, 1)
+	f, _ := newGorgonia(t, p, 3)
 	for i := range 12 {
 		if i == 6 {
 			s, _ := e.State()
@@ -128,7 +118,7 @@ func TestStateCarriesEverything(t *testing.T) {
 // Many steps over batches of different sizes leak no goroutines and no memory.
 func TestStepsLeakNothing(t *testing.T) {
 	p := modeltest.Shipped(t, "demipl")
-	e, _ := newEngine(t, p, 1)
+	e, _ := newGorgonia(t, p, 1)
 	var batches []*train.Batch
 	for _, sizes := range [][]int{{9}, {1}, {70}, {3, 1, 5}, {4, 9, 1, 7, 3, 3, 8, 2, 6, 5, 4, 1, 1, 9, 2, 3}} {
 		batches = append(batches, modeltest.Batch(p, uint64(len(batches)), sizes...))

@@ -1,6 +1,6 @@
 // Gradients of shipped and random specs, by two ways and by finite differences.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 // The machines of an engine, and batches that it rejects.
 
-package gorgonia
+package engines
 
 import (
 	"testing"
@@ -10,10 +10,10 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// started returns an engine with the untrained state of a program.
-func started(t *testing.T, p *compile.Program) *Engine {
+// startedGorgonia returns an engine with the untrained state of a program.
+func startedGorgonia(t *testing.T, p *compile.Program) *gorgoniaEngine {
 	t.Helper()
-	e, err := New(p)
+	e, err := NewGorgonia(p)
 	if err == nil {
 		err = e.SetState(train.UntrainedState(p, 3))
 	}
@@ -21,13 +21,13 @@ func started(t *testing.T, p *compile.Program) *Engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { e.Close() })
-	return e
+	return e.(*gorgoniaEngine)
 }
 
 // The engine keeps only the most recently used machines.
 func TestMachinesAreBounded(t *testing.T) {
 	p := modeltest.Shipped(t, "demipl")
-	e := started(t, p)
+	e := startedGorgonia(t, p)
 	e.infer.bySize.MaxCount = 4
 	for n := 1; n <= 9; n++ {
 		for _, size := range []int{n, 1} { // bags of one instance stay in use
@@ -38,7 +38,7 @@ func TestMachinesAreBounded(t *testing.T) {
 	}
 	for n := range 10 {
 		want := n == 1 || n >= 7
-		if _, ok := e.infer.bySize.Take(size{n, 1}); ok != want {
+		if _, ok := e.infer.bySize.Take(machineSize{n, 1}); ok != want {
 			t.Errorf("the machine for %d instances is kept: %t, want %t", n, ok, want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestMachinesAreBounded(t *testing.T) {
 
 func TestBadBatches(t *testing.T) {
 	p := modeltest.Shipped(t, "demipl")
-	e := started(t, p)
+	e := startedGorgonia(t, p)
 	for _, c := range []struct {
 		bagOf []int
 		bags  int

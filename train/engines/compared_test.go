@@ -1,6 +1,6 @@
 // The engines, and comparisons of their steps.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/gorgonia"
-	"github.com/miplc/miplc/train/native"
+	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -27,9 +27,9 @@ type maker struct {
 	by   train.Trainer // for whole trainings; nil: run the engine step by step
 }
 
-// engines returns the engines that train in float32 and are compared with the oracle. If tests use
+// compared returns the engines that train in float32 and are compared with the oracle. If tests use
 // the XLA plugin, only xla is returned, because the others do not depend on it.
-func engines(t testing.TB) []maker {
+func compared(t testing.TB) []maker {
 	t.Helper()
 	executor := enginetest.Backend(t)
 	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: executor, Memory: memory.Available()}, pjrt.Go)
@@ -44,14 +44,14 @@ func engines(t testing.TB) []maker {
 	}
 	return []maker{
 		byNative(),
-		{"gorgonia", func(p *compile.Program) (train.Engine, error) { return gorgonia.New(p) }, nil},
+		{"gorgonia", engines.NewGorgonia, nil},
 		through,
 	}
 }
 
 func byNative() maker {
 	return maker{"native", func(p *compile.Program) (train.Engine, error) {
-		return native.New(p, native.Options{Kernels: kernel.Best(), Threads: 1})
+		return engines.NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}), nil
 	}, nil}
 }
 

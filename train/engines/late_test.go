@@ -1,6 +1,6 @@
 // Steps late in a training, when scores are close to 0 and 1.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"maps"
@@ -77,7 +77,7 @@ func TestStepsOfAWholeTraining(t *testing.T) {
 	if *report.Measures.Accuracy("train") < 0.9 {
 		t.Errorf("training accuracy %v: the training does not reach late states", *report.Measures.Accuracy("train"))
 	}
-	for _, m := range engines(t) {
+	for _, m := range compared(t) {
 		worst := map[string]float64{}
 		e := m.started(t, o.Program, r.kept[0].before)
 		for i := range r.kept {

@@ -1,6 +1,6 @@
 // Results of shipped specs change only on purpose.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"crypto/sha256"

@@ -1,6 +1,6 @@
 // Whole trainings in every engine.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"context"
@@ -119,7 +119,7 @@ func TestWholeTrainings(t *testing.T) {
 		if c.learns && *want.Measures.Accuracy("train") < 0.6 {
 			t.Errorf("%s: the interpreter learns too little to compare: %v", c.name, *want.Measures.Accuracy("train"))
 		}
-		for _, m := range engines(t) {
+		for _, m := range compared(t) {
 			got := m.train(t, o)
 			for part, bags := range map[string]int{"train": len(o.Split.Train), "test": len(o.Split.Test)} {
 				d := math.Abs(*got.Measures.Accuracy(part)-*want.Measures.Accuracy(part)) * float64(bags)
@@ -153,7 +153,7 @@ func TestTwoRunsGiveTheSameBits(t *testing.T) {
 		smallImages + "\nloss: [disambiguation]\n",
 	} {
 		o := options(t, text)
-		for _, m := range engines(t) {
+		for _, m := range compared(t) {
 			a, b := m.train(t, o), m.train(t, o)
 			sameState(t, m.name, a.State, b.State)
 			sameBits(t, m.name+": label weights", a.Weights, b.Weights)

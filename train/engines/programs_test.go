@@ -1,6 +1,6 @@
 // Programs and batches that the tests of this package share.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"flag"

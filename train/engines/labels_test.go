@@ -1,6 +1,6 @@
 // Shipped specs train with certain and with several labels.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"

@@ -1,6 +1,6 @@
 // Trainings against traces of PyTorch.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"compress/gzip"
@@ -171,7 +171,7 @@ func (s *step) position(index int) compile.Position {
 // Every engine reproduces twenty steps of plain PyTorch: losses, predictions, label weights and
 // parameters.
 func TestPyTorchTraces(t *testing.T) {
-	for _, m := range append(engines(t), reference()) {
+	for _, m := range append(compared(t), reference()) {
 		for _, name := range traces {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				tr := load(t, name)

@@ -1,6 +1,6 @@
 // Speed of predictions, and of the first step with a new size.
 
-package gorgonia_test
+package engines_test
 
 import (
 	"testing"
@@ -40,7 +40,7 @@ func BenchmarkPredict(b *testing.B) {
 	for _, c := range benchmarks {
 		b.Run(c.name, func(b *testing.B) {
 			p := compiled(b, c.spec, c.signature)
-			e, _ := newEngine(b, p, 1)
+			e, _ := newGorgonia(b, p, 1)
 			batch := modeltest.Batch(p, 1, c.instances)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -58,7 +58,7 @@ func BenchmarkNewSize(b *testing.B) {
 	p := compiled(b, "demipl", benchmarks[0].signature)
 	for b.Loop() {
 		b.StopTimer()
-		e, _ := newEngine(b, p, 1)
+		e, _ := newGorgonia(b, p, 1)
 		batch := modeltest.Batch(p, 1, 37)
 		b.StartTimer()
 		if _, err := e.Step(batch); err != nil {

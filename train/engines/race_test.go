@@ -2,6 +2,6 @@
 
 // Fewer random specs under the race detector.
 
-package crosscheck_test
+package engines_test
 
 func init() { light = true }

@@ -1,38 +1,38 @@
-// Package gorgonia is the training engine in pure Go. The training graph runs on gorgonia with the
-// gradients of gorgonia.Grad, which check ours independently. Optimiser and label weights are
-// graphs that all engines share.
-package gorgonia
+// The engine gorgonia, in pure Go. The training graph runs on gorgonia with the gradients of gorgonia.Grad, which check
+// ours independently. Optimiser and label weights are graphs that all engines share.
+
+package engines
 
 import (
 	"github.com/miplc/miplc/compile"
-	lowering "github.com/miplc/miplc/compile/gorgonia"
+	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/train"
 )
 
-// Engine trains one program. It is not safe for concurrent use.
-type Engine struct {
+// gorgoniaEngine trains one program. It is not safe for concurrent use.
+type gorgoniaEngine struct {
 	program   *compile.Program
 	state     map[string][]float32 // vectors [P] by name, see compile.Program.StateVectors
 	gradients []float32            // [P]
 	// the same of each parameter, in separate memory, because rounding depends on the alignment
 	values, grads [][]float32
-	shared        *lowering.Params[float32] // parameters and statistics that machines share, by name
+	shared        *gorgonia.Params[float32] // parameters and statistics that machines share, by name
 	training      *machines
-	update        *lowering.Machine[float32]
+	update        *gorgonia.Machine[float32]
 	weightUpdate  *machines // label weights after the step; nil if the training graph computes them
 	infer         *machines
 	result        train.StepResult
 }
 
-var _ train.Engine = (*Engine)(nil)
+var _ train.Engine = (*gorgoniaEngine)(nil)
 
-// New makes the engine of a program, with the optimiser of its spec. All values are zero until
+// NewGorgonia makes the engine gorgonia of a program, with the optimiser of its spec. All values are zero until
 // SetState sets them.
-func New(p *compile.Program) (*Engine, error) {
-	e := &Engine{program: p, shared: lowering.NewParams[float32](), result: train.StepResult{Terms: map[string]float64{}}}
+func NewGorgonia(p *compile.Program) (train.Engine, error) {
+	e := &gorgoniaEngine{program: p, shared: gorgonia.NewParams[float32](), result: train.StepResult{Terms: map[string]float64{}}}
 	size := p.FlatSize()
 	e.gradients, e.state = make([]float32, size), map[string][]float32{}
 	grads := map[string][]float32{}
@@ -59,15 +59,15 @@ func New(p *compile.Program) (*Engine, error) {
 }
 
 // lower builds the machines, which share the parameters.
-func (e *Engine) lower(grads map[string][]float32) error {
-	p, o := e.program, lowering.Lowering[float32]{Params: e.shared}
+func (e *gorgoniaEngine) lower(grads map[string][]float32) error {
+	p, o := e.program, gorgonia.Lowering[float32]{Params: e.shared}
 	e.infer = newMachines(p, p.Infer, o)
 	if p.WeightUpdate != nil {
 		e.weightUpdate = newMachines(p, p.WeightUpdate, o)
 	}
 	update, err := compile.Update(p)
 	if err == nil {
-		e.update, err = lowering.Lower(update, 1, 1, o) // the update does not depend on the batch size
+		e.update, err = gorgonia.Lower(update, 1, 1, o) // the update does not depend on the batch size
 	}
 	o.Loss, o.Grads = compile.OutLoss, grads
 	e.training = newMachines(p, p.Train, o)
@@ -75,7 +75,7 @@ func (e *Engine) lower(grads map[string][]float32) error {
 }
 
 // Step runs forward, backward and the update of the parameters.
-func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
+func (e *gorgoniaEngine) Step(b *train.Batch) (*train.StepResult, error) {
 	m, err := e.training.step(b)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 	for _, gradient := range e.grads {
 		flat = flat[copy(flat, gradient):]
 	}
-	if err := e.update.Run(lowering.Inputs[float32]{Floats: e.training.inputs.Floats}); err != nil {
+	if err := e.update.Run(gorgonia.Inputs[float32]{Floats: e.training.inputs.Floats}); err != nil {
 		return nil, err
 	}
 	for name, v := range e.state {
@@ -108,7 +108,7 @@ func (e *Engine) Step(b *train.Batch) (*train.StepResult, error) {
 }
 
 // read copies the outputs of a training step.
-func (e *Engine) read(m *lowering.Machine[float32]) *train.StepResult {
+func (e *gorgoniaEngine) read(m *gorgonia.Machine[float32]) *train.StepResult {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
 	for _, name := range e.program.Terms {
@@ -121,9 +121,9 @@ func (e *Engine) read(m *lowering.Machine[float32]) *train.StepResult {
 }
 
 // Predict runs the inference graph on raw instances of whole bags. The caller owns the slices.
-func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+func (e *gorgoniaEngine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
 	e.infer.inputs.SetInstances(instances, bagOf)
-	m, err := e.infer.run(size{len(bagOf), bags})
+	m, err := e.infer.run(machineSize{len(bagOf), bags})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +133,7 @@ func (e *Engine) Predict(instances []float32, bagOf []int, bags int) (probabilit
 }
 
 // State returns a copy of the parameters, the statistics and the state of the optimiser.
-func (e *Engine) State() (*train.State, error) {
+func (e *gorgoniaEngine) State() (*train.State, error) {
 	statistics := map[string][]float32{}
 	for _, name := range e.program.NormalizationParams() {
 		statistics[name] = e.shared.Data(name)
@@ -142,7 +142,7 @@ func (e *Engine) State() (*train.State, error) {
 }
 
 // SetState sets the state. Missing vectors of the optimiser become zero.
-func (e *Engine) SetState(s *train.State) error {
+func (e *gorgoniaEngine) SetState(s *train.State) error {
 	vectors, statistics, err := s.Flat(e.program)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (e *Engine) SetState(s *train.State) error {
 }
 
 // spread copies the flat parameter vector to the memory of each parameter.
-func (e *Engine) spread() {
+func (e *gorgoniaEngine) spread() {
 	flat := e.state[compile.InParams]
 	for _, value := range e.values {
 		flat = flat[copy(value, flat):]
@@ -166,7 +166,7 @@ func (e *Engine) spread() {
 }
 
 // Close frees the machines.
-func (e *Engine) Close() error {
+func (e *gorgoniaEngine) Close() error {
 	for _, m := range []*machines{e.training, e.infer, e.weightUpdate} {
 		if m != nil {
 			m.bySize.Clear()
@@ -176,47 +176,47 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// size is the batch size for which a machine is built.
-type size struct{ instances, bags int }
+// machineSize is the batch size for which a machine is built.
+type machineSize struct{ instances, bags int }
 
 // machines keeps the most recently used machines of one graph.
 type machines struct {
 	program *compile.Program
 	graph   *graph.Graph
-	options lowering.Lowering[float32]
-	bySize  memory.Cache[size, *lowering.Machine[float32]]
+	options gorgonia.Lowering[float32]
+	bySize  memory.Cache[machineSize, *gorgonia.Machine[float32]]
 	inputs  train.Inputs
 }
 
 // Limits of the machines kept per graph: their number, and the elements of their values (128 MB).
 const (
-	kept       = 64
-	keptValues = 32 << 20
+	maxMachines = 64
+	maxValues   = 32 << 20
 )
 
 // newMachines returns an empty cache.
-func newMachines(p *compile.Program, g *graph.Graph, o lowering.Lowering[float32]) *machines {
+func newMachines(p *compile.Program, g *graph.Graph, o gorgonia.Lowering[float32]) *machines {
 	return &machines{program: p, graph: g, options: o,
-		bySize: memory.Cache[size, *lowering.Machine[float32]]{MaxCount: kept, MaxSize: keptValues,
-			OnEvict: (*lowering.Machine[float32]).Close}}
+		bySize: memory.Cache[machineSize, *gorgonia.Machine[float32]]{MaxCount: maxMachines, MaxSize: maxValues,
+			OnEvict: (*gorgonia.Machine[float32]).Close}}
 }
 
 // step runs the machine of the batch's size on a batch.
-func (m *machines) step(b *train.Batch) (*lowering.Machine[float32], error) {
+func (m *machines) step(b *train.Batch) (*gorgonia.Machine[float32], error) {
 	m.inputs.SetBatch(m.program, b)
-	return m.run(size{len(b.BagOf), b.Bags})
+	return m.run(machineSize{len(b.BagOf), b.Bags})
 }
 
 // run runs the machine of a size, which it builds if necessary.
-func (m *machines) run(s size) (*lowering.Machine[float32], error) {
+func (m *machines) run(s machineSize) (*gorgonia.Machine[float32], error) {
 	machine, ok := m.bySize.Take(s)
 	if !ok {
 		var err error
-		if machine, err = lowering.Lower(m.graph, s.instances, s.bags, m.options); err != nil {
+		if machine, err = gorgonia.Lower(m.graph, s.instances, s.bags, m.options); err != nil {
 			return nil, err
 		}
 	}
-	err := machine.Run(lowering.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
+	err := machine.Run(gorgonia.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
 	m.bySize.Put(s, machine, machine.Size())
 	return machine, err
 }

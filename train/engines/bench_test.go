@@ -1,6 +1,6 @@
 // Speed of a training step in each engine.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"fmt"
@@ -91,7 +91,7 @@ func (c *work) batch(p *compile.Program) *train.Batch {
 
 // BenchmarkStep measures a training step of every engine: forward, backward and update.
 func BenchmarkStep(b *testing.B) {
-	for _, m := range engines(b) {
+	for _, m := range compared(b) {
 		for _, c := range works {
 			b.Run(fmt.Sprintf("%s/%s/bags=%d", m.name, c.name, c.bags), func(b *testing.B) {
 				p := c.program(b)

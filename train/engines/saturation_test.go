@@ -1,6 +1,6 @@
 // Trainings whose scores saturate stay finite.
 
-package crosscheck_test
+package engines_test
 
 import (
 	"math"
@@ -85,7 +85,7 @@ train: {epochs: 300, lr: 0.01, schedule: constant, eval_every: 100}
 		for i := range o.Data.Instances {
 			o.Data.Instances[i] *= c.scale
 		}
-		for _, m := range engines(t) {
+		for _, m := range compared(t) {
 			if m.name == "xla" {
 				continue // the pure Go executor is only for tests of single steps
 			}

@@ -1,6 +1,6 @@
 // Steps of large bags, and their memory.
 
-package native
+package engines
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
@@ -59,7 +60,7 @@ func sameSteps(t *testing.T, name string, p *compile.Program, sizes ...int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, _ := steps(t, p, Options{Kernels: kernel.Best(), Threads: 2}, sizes...)
+	got, _ := steps(t, p, native.Options{Kernels: kernel.Best(), Threads: 2}, sizes...)
 	for param, want := range exact.Params {
 		for i, v := range got.Params[param] {
 			if !(math.Abs(float64(v-want[i])) <= 2e-5*(1+math.Abs(float64(want[i])))) {
@@ -93,16 +94,13 @@ func TestMemoryOfManyBags(t *testing.T) {
 // arena returns the bytes of the values of a step on bags of the given sizes.
 func arena(t *testing.T, p *compile.Program, sizes ...int) int {
 	t.Helper()
-	e, err := New(p, Options{Kernels: kernel.Best(), Threads: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}).(*nativeEngine)
 	defer e.Close()
 	instances := 0
 	for _, n := range sizes {
 		instances += n
 	}
-	plan, err := e.plan(size{form{oneBag: len(sizes) == 1}, instances, len(sizes)})
+	plan, err := e.plan(planSize{form{oneBag: len(sizes) == 1}, instances, len(sizes)})
 	if err != nil {
 		t.Fatal(err)
 	}
