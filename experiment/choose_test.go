@@ -16,21 +16,23 @@ import (
 	"github.com/miplc/miplc/train/search"
 )
 
-// Keys of cells change with the measure and with halving, and are the same as without them for the accuracy.
+// Keys of cells change with the measure, halving and folds, and are the same as without them for the accuracy.
 func TestKeyOfChoice(t *testing.T) {
 	grid := []gridPoint{{id: "a"}, {id: "b"}}
 	keys := map[string]bool{}
 	for _, name := range []string{measure.Accuracy, "macro_f1", measure.LogLoss} {
 		for _, halving := range []int{0, 3, 4} {
-			k, err := key(grid, search.Rules{Halving: halving, MinEpochs: 1}, definition.Choose{Holdout: 0.2, Stratify: true,
-				Seed: 1, Measure: schema.Str{V: name}}, nil, "data", "split")
-			if err != nil {
-				t.Fatal(err)
+			for _, folds := range []int{0, 2, 3} {
+				k, err := key(grid, search.Rules{Halving: halving, MinEpochs: 1}, definition.Choose{Holdout: schema.Float{V: 0.2},
+					Folds: schema.Int{V: folds}, Stratify: true, Seed: 1, Measure: schema.Str{V: name}}, nil, "data", "split")
+				if err != nil {
+					t.Fatal(err)
+				}
+				keys[k] = true
 			}
-			keys[k] = true
 		}
 	}
-	if len(keys) != 9 || !keys["1cc7334ced3b5372d46210019a4215e61d229fabc7ffb3664dbd7069b5caa493"] {
+	if len(keys) != 27 || !keys["1cc7334ced3b5372d46210019a4215e61d229fabc7ffb3664dbd7069b5caa493"] {
 		t.Errorf("keys %v", keys)
 	}
 }

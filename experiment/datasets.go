@@ -223,20 +223,30 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 }
 
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result trains on the others
-// and tests on these. Groups stay together if those of the split do.
-func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) (*data.Split, error) {
-	inner, err := prepare.HoldOut(set, whole, grouped, data.SplitSettings{Train: 1 - c.Holdout, Stratify: c.Stratify,
-		Seed: uint64(c.Seed + number - 1)})
+// and tests on these. With folds, there is a result for each. Groups stay together if those of the split do.
+func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number int, grouped bool) ([]*data.Split,
+	error) {
+	setting := fmt.Sprintf("holdout %v", c.Holdout.V)
+	if c.Folds.V > 0 {
+		setting = fmt.Sprintf("folds %d", c.Folds.V)
+	}
+	seed := c.Seed + number - 1
+	list, err := prepare.HoldOutFolds(set, whole, grouped, data.SplitSettings{Train: 1 - c.Holdout.V, Folds: c.Folds.V,
+		Stratify: c.Stratify, Seed: uint64(seed)})
 	if err != nil {
-		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.holdout %v of the training bags of split %d: %v", c.Holdout,
-			number, err)}
+		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.%s of the training bags of split %d: %v", setting, number, err)}
 		if wrong, ok := errors.AsType[*data.SplitError](err); ok && wrong.Note != "" {
 			fault = fault.WithNote("%s", wrong.Note)
 		}
 		return nil, fault
 	}
-	inner.Source = fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout, c.Seed+number-1)
-	return inner, nil
+	for i, inner := range list {
+		inner.Source = fmt.Sprintf("%s, held out %v, seed %d", whole.Source, c.Holdout.V, seed)
+		if c.Folds.V > 0 {
+			inner.Source = fmt.Sprintf("%s, fold %d of %d, seed %d", whole.Source, i+1, c.Folds.V, seed)
+		}
+	}
+	return list, nil
 }
 
 // dataError returns an error of a dataset with its position in the file.

@@ -56,7 +56,7 @@ func (r *runner) secondsPerEpoch(g *group) float64 {
 			for _, point := range c.grid {
 				sum += float64(point.spec.Train.Epochs.V)
 			}
-			epochs += sum * r.rules(c.Learner).Share(n, int(last))
+			epochs += sum * r.rules(c.Learner).Share(n, int(last)) * float64(r.e.Choose.Trainings())
 		}
 		epochs += last // of the only or the chosen setting
 	}

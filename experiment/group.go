@@ -215,12 +215,13 @@ func (r *runner) search(g *group, c *Cell, set *prepare.Bags, split *data.Split)
 	if err != nil {
 		return nil, err
 	}
-	trials, settings := make([]*train.Trial, len(c.grid)), make([]string, len(c.grid))
+	trials, settings := make([][]*train.Trial, len(c.grid)), make([]string, len(c.grid))
 	for n, point := range c.grid {
-		if trials[n], err = r.trial(g, c, fmt.Sprint("setting-", n+1), point.spec, set, inner); err != nil {
+		t, err := r.trial(g, c, fmt.Sprint("setting-", n+1), point.spec, set, inner[0])
+		if err != nil {
 			return nil, err
 		}
-		settings[n] = point.Setting
+		trials[n], settings[n] = search.OnFolds(t, inner), point.Setting
 	}
 	s := search.New(r.rules(c.Learner), trials, settings)
 	r.mu.Lock()

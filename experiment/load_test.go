@@ -86,7 +86,7 @@ func TestRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Splits.Count.V != 10 || e.Splits.Train.V != 0.7 || e.Splits.Seed.V != 1 || e.Choose.Holdout != 0.2 {
+	if e.Splits.Count.V != 10 || e.Splits.Train.V != 0.7 || e.Splits.Seed.V != 1 || e.Choose.Holdout.V != 0.2 {
 		t.Errorf("defaults: %+v, %+v", e.Splits, e.Choose)
 	}
 	if a, b, c := e.Data[0].R, e.Data[1].R, e.Data[2].R; len(a) != 2 || a[1] != 3 || len(b) != 1 || b[0] != 1 ||

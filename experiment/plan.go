@@ -326,30 +326,60 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 	return list, nil
 }
 
-// checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split has a
+// checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split or fold has a
 // true label, which the measure needs.
 func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset,
 	splits []*data.Split) error {
 	for i, whole := range splits {
-		inner, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
+		list, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
 		if err != nil {
-			return dataErrorAt(e, d.Name, in.facts, err)
+			return heldOutError(e, d, in, err)
 		}
-		m := train.HeldOutMeasure(e.Choose.Measure.V)
-		wrong := e.AddSource(diag.Errorf(e.Choose.Measure.Pos, "choose.measure %s is not defined on the bags of %s", m.Name,
-			in.facts.title()).WithNote("it needs %s", m.Requires()))
-		switch {
-		case !m.Fits(set.Multi):
-			return &prepare.SpecError{Err: wrong}
-		case m.Name == train.MeasureLoss:
-		case m.NeedsLabels() && !anyKnown(set, inner.Test):
-			return unlabeled(e, d, in, fmt.Sprintf("no bag that split %d holds out to choose settings has a true label; "+
-				"choose: {measure: %s} needs none", i+1, measure.InsideCandidates))
-		case train.DefinedMeasures(set, inner.Test).Get(m.Name) == nil:
-			return &prepare.SpecError{Err: wrong}
+		for n, inner := range list {
+			fold := ""
+			if e.Choose.Folds.V > 0 {
+				fold = fmt.Sprintf("fold %d of ", n+1)
+			}
+			if err := checkMeasure(e, d, in, set, inner.Test, fmt.Sprintf("%ssplit %d", fold, i+1)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// heldOutError returns an error of held-out bags at the setting of choose, or at the dataset if the file has none.
+func heldOutError(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, err error) error {
+	pos := e.Choose.Place()
+	if pos.IsZero() {
+		return dataErrorAt(e, d.Name, in.facts, err)
+	}
+	list, _ := diag.ListOf(err)
+	shown := e.AddSource(diag.Errorf(pos, "%s: %s", in.facts.title(), list[0].Text))
+	shown.Notes = list[0].Notes
+	return &prepare.SpecError{Err: shown}
+}
+
+// checkMeasure returns an error if the measure that chooses is not defined on held-out bags; of names them.
+func checkMeasure(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset, bags []int,
+	of string) error {
+	m := train.HeldOutMeasure(e.Choose.Measure.V)
+	at := cmp.Or(e.Choose.Measure.Pos, e.Choose.Place(), d.Name.Pos)
+	switch {
+	case !m.Fits(set.Multi):
+		of = "the bags"
+	case m.Name == train.MeasureLoss:
+		return nil
+	case m.NeedsLabels() && !anyKnown(set, bags):
+		return unlabeled(e, d, in, fmt.Sprintf("no bag that %s holds out to choose settings has a true label; "+
+			"choose: {measure: %s} needs none", of, measure.InsideCandidates))
+	case train.DefinedMeasures(set, bags).Get(m.Name) != nil:
+		return nil
+	default:
+		of = "the bags that are held out in " + of
+	}
+	return &prepare.SpecError{Err: e.AddSource(diag.Errorf(at, "choose.measure %s is not defined on %s of %s", m.Name, of,
+		in.facts.title()).WithNote("it needs %s", m.Requires()))}
 }
 
 // unlabeled returns an error of a dataset that lacks true labels.
@@ -389,7 +419,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 	repeated := 1.0 // every setting of a grid trains on a part of the bags, the chosen one on all
 	if n := len(c.grid); n > 1 {
 		share := rulesOf(e, l).Share(n, c.grid[0].spec.Train.Epochs.V)
-		repeated = (1-e.Choose.Holdout)*share + 1/float64(n)
+		repeated = float64(e.Choose.Trainings())*e.Choose.Share()*share + 1/float64(n)
 	}
 	for _, point := range c.grid {
 		trial, err := prepare.Trial(point.spec, set, splits[0])

@@ -24,6 +24,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
@@ -385,7 +386,7 @@ func TestGrid(t *testing.T) {
 	}
 }
 
-// Held-out bags are training bags, the same share of every class.
+// Held-out bags are training bags, the same share of every class, and each training bag is in one of the folds.
 func TestHoldOut(t *testing.T) {
 	o := generate.DefaultPrototypes
 	o.Bags, o.Classes = 40, 4
@@ -397,28 +398,52 @@ func TestHoldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := holdOut(set, split, definition.Choose{Holdout: 2. / 7, Stratify: true, Seed: 5}, 1, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := slices.Concat(inner.Train, inner.Test)
-	slices.Sort(all)
-	if !slices.Equal(all, split.Train) || len(inner.Test) != 8 {
-		t.Errorf("held out %v of %v, training with %v", inner.Test, split.Train, inner.Train)
-	}
-	counts := make([]int, 4)
-	for _, bag := range inner.Test {
-		counts[set.Labels[bag]]++
-	}
-	if !slices.Equal(counts, []int{2, 2, 2, 2}) {
-		t.Errorf("held out %v bags of the classes, want 2 of each", counts)
+	for name, c := range map[string]struct {
+		choose  definition.Choose
+		counts  []int // held-out bags of each class, in each part
+		outside int   // training bags that are never held out
+	}{
+		"a share": {definition.Choose{Holdout: schema.Float{V: 2. / 7}}, []int{2, 2, 2, 2}, 20},
+		"folds":   {definition.Choose{Holdout: schema.Float{V: 0.2}, Folds: schema.Int{V: 7}}, []int{1, 1, 1, 1}, 0},
+	} {
+		c.choose.Stratify, c.choose.Seed = true, 5
+		list, err := holdOut(set, split, c.choose, 1, false)
+		if err != nil || len(list) != c.choose.Trainings() {
+			t.Fatalf("%s: %d splits, %v", name, len(list), err)
+		}
+		var heldOut []int
+		for _, inner := range list {
+			all := slices.Concat(inner.Train, inner.Test)
+			slices.Sort(all)
+			if !slices.Equal(all, split.Train) {
+				t.Errorf("%s: held out %v of %v, training with %v", name, inner.Test, split.Train, inner.Train)
+			}
+			counts := make([]int, 4)
+			for _, bag := range inner.Test {
+				counts[set.Labels[bag]]++
+			}
+			if !slices.Equal(counts, c.counts) {
+				t.Errorf("%s: held out %v bags of the classes, want %v", name, counts, c.counts)
+			}
+			heldOut = append(heldOut, inner.Test...)
+		}
+		slices.Sort(heldOut)
+		if once := slices.Compact(heldOut); len(once) != len(split.Train)-c.outside || len(once) != len(heldOut) {
+			t.Errorf("%s: held out %v of %v", name, heldOut, split.Train)
+		}
 	}
 	set.Groups = slices.Repeat([]string{"one"}, 40)
-	_, err = holdOut(set, split, definition.Choose{Holdout: 0.25}, 1, true)
-	if list, ok := diag.ListOf(err); !ok || !strings.Contains(list[0].Text,
-		"the bags in 1 group leaves 28 for training and 0 for testing") ||
-		!slices.Equal(list[0].Notes, []string{"all bags of a group are in the same part"}) {
-		t.Errorf("one group: %v", err)
+	for want, choose := range map[string]definition.Choose{
+		"the bags in 1 group leaves 28 for training and 0 for testing":    {Holdout: schema.Float{V: 0.25}},
+		"choose.folds 2 of the training bags of split 1: 1 group cannot ": {Folds: schema.Int{V: 2}},
+	} {
+		_, err = holdOut(set, split, choose, 1, true)
+		if list, ok := diag.ListOf(err); !ok || !strings.Contains(list[0].Text, want) {
+			t.Errorf("one group: %v", err)
+		} else if notes := list[0].Notes; choose.Folds.V == 0 && !slices.Equal(notes, []string{"all bags of a group are in the " +
+			"same part"}) {
+			t.Errorf("one group: %q", notes)
+		}
 	}
 }
 

@@ -31,12 +31,24 @@ splits: {count: 2}
 choose: {measure: loss, holdout: 0.3}
 `
 
+// onFolds is searching with two inner folds.
+var onFolds = strings.Replace(searching, "holdout: 0.3", "folds: 2", 1)
+
 func TestSearchInCells(t *testing.T) {
-	e := parse(t, searching)
+	t.Run("held-out bags", func(t *testing.T) { testSearchInCells(t, searching, 0) })
+	t.Run("folds", func(t *testing.T) { testSearchInCells(t, onFolds, 2) })
+}
+
+func testSearchInCells(t *testing.T, text string, folds int) {
+	e := parse(t, text)
 	dir := t.TempDir()
-	whole, _, err := run(t, e, Work{Dir: dir})
+	whole, watch, err := run(t, e, Work{Dir: dir})
 	if err != nil || len(whole) != 4 {
 		t.Fatalf("%d results, %v", len(whole), err)
+	}
+	// V has rungs after 2, 4 and 9 epochs, and refits
+	if want := max(1, folds)*2*(9*1+3*2+1*6+9*2+3*2+1*5) + 4*9; len(watch.left) < want || len(watch.left) > want+2*9 {
+		t.Errorf("%d epochs, want %d and those of the refits", len(watch.left), want)
 	}
 	for _, r := range accuracies(t, dir) {
 		byRungs, chosen := map[int]int{}, search.Result{}
@@ -44,6 +56,9 @@ func TestSearchInCells(t *testing.T) {
 			byRungs[len(one.Rungs)]++
 			if one.Setting == r.Setting {
 				chosen = one
+			}
+			if len(one.Folds) != folds {
+				t.Errorf("%s: values of folds %v", r.Coord, one.Folds)
 			}
 		}
 		if !maps.Equal(byRungs, map[int]int{1: 6, 2: 2, 3: 1}) || len(chosen.Rungs) != 3 || chosen.Epochs != 9 {
@@ -67,12 +82,17 @@ func TestSearchInCells(t *testing.T) {
 
 // An interrupted search continues: what has been trained is not trained again, and the results are the same.
 func TestInterruptedSearch(t *testing.T) {
-	e := parse(t, searching)
+	t.Run("held-out bags", func(t *testing.T) { testInterruptedSearch(t, searching, []int{3, 11, 17, 25, 40}) })
+	t.Run("folds", func(t *testing.T) { testInterruptedSearch(t, onFolds, []int{2, 14, 23, 37}) })
+}
+
+func testInterruptedSearch(t *testing.T, text string, epochs []int) {
+	e := parse(t, text)
 	whole, complete, err := run(t, e, Work{Dir: t.TempDir(), Parallel: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, after := range []int{3, 11, 17, 25, 40} {
+	for _, after := range epochs {
 		dir := t.TempDir()
 		ctx, stop := context.WithCancel(context.Background())
 		_, err := Run(ctx, e, Work{Dir: dir, Parallel: 1, Observer: &stopAfterEpochs{n: after, stop: stop}})
@@ -108,7 +128,7 @@ func (s *stopAfterEpochs) Epoch(Progress) {
 // A measure that the held-out bags do not have is an error at its place, before anything is trained.
 func TestSearchByWrongMeasure(t *testing.T) {
 	for name, want := range map[string]string{
-		"group_accuracy": "test.yaml:14:19: choose.measure group_accuracy is not defined on the bags of P r=1",
+		"group_accuracy": "test.yaml:14:19: choose.measure group_accuracy is not defined on the bags that are held out in split 1 of P r=1",
 		"hamming_loss":   "test.yaml:14:19: choose.measure hamming_loss is not defined on the bags of P r=1",
 		"lossy":          "test.yaml:14:19: choose.measure cannot be \"lossy\" (did you mean \"loss\"?)",
 	} {
@@ -119,6 +139,27 @@ func TestSearchByWrongMeasure(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Folds that do not fit the bags, and measures that are not defined on one of them, are errors at their place, before
+// anything is trained.
+func TestSearchByWrongFolds(t *testing.T) {
+	for choose, want := range map[string]string{
+		"folds: 1":                  "test.yaml:14:17: choose.folds must be between 2 and 1000, not 1",
+		"folds: 60":                 "test.yaml:14:17: P r=1: choose.folds 60 of the training bags of split 1: 28 bags cannot be divided into 60 folds",
+		"folds: 3, holdout: 0.2":    "test.yaml:14:29: choose.holdout has no effect with folds",
+		"folds: 20, measure: auroc": "test.yaml:14:30: choose.measure auroc is not defined on the bags that are held out in fold 9 of split 1 of P r=1",
+	} {
+		text := strings.Replace(searching, "measure: loss, holdout: 0.3", choose, 1)
+		e, err := definition.Parse("test.yaml", []byte(text))
+		dir := t.TempDir()
+		if err == nil {
+			_, err = Run(context.Background(), e, Work{Dir: dir})
+		}
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", choose, err)
 		}
 	}
 }

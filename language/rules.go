@@ -26,6 +26,7 @@ type checker struct {
 func (c *checker) resolve() {
 	c.checkData()
 	c.checkTemperature()
+	c.resolveSearch()
 	if c.inData > 0 {
 		c.spec.Data.Set.V = "" // unknown
 	}

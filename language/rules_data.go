@@ -190,6 +190,18 @@ func (c *checker) checkFolds() {
 	}
 }
 
+// resolveSearch reports a held-out share with folds, and drops inherited folds that it replaces.
+func (c *checker) resolveSearch() {
+	switch s := &c.spec.Search; {
+	case s.Folds.V == 0:
+	case s.Holdout.Written() && c.ExtendedBy(s.Folds.Pos, s.Holdout.Pos):
+		s.Folds = schema.Int{}
+	default:
+		c.useless("search.holdout", s.Holdout.Pos, s.Folds.Pos, " with folds", "each of the %d folds is held out once",
+			s.Folds.V)
+	}
+}
+
 func (c *checker) checkSplit() {
 	s := &c.spec.Data.Split
 	if s.Index.V == "" {

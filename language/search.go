@@ -19,6 +19,7 @@ type Search struct {
 	Halving   schema.Int // 0: all trials train all epochs
 	MinEpochs schema.Int
 	Holdout   schema.Float
+	Folds     schema.Int // of the training bags; 0: Holdout
 	Measure   schema.Str
 }
 
@@ -40,6 +41,13 @@ func TrialRows() []schema.Row {
 	}
 }
 
+// FoldsRow is the key of the inner folds that choose.
+func FoldsRow() schema.Row {
+	return schema.Row{Name: "folds", In: schema.Closed(2, 1000),
+		Doc: "Number of inner folds, in place of `holdout`. Each setting trains once for each fold of the training bags, " +
+			"which is held out. The mean of the measure over the folds chooses."}
+}
+
 // searchRows are the keys of the section search of a spec.
 func searchRows() []schema.Row {
 	rows := TrialRows()
@@ -51,6 +59,7 @@ func searchRows() []schema.Row {
 		Doc: "Settings to try: keys with lists of values or with [ranges](search.md#ranges)."}}, append(rows,
 		schema.Row{Name: "holdout", Default: "0.2", In: schema.Open(0, 1),
 			Doc: "Share of the training bags held out to choose, if the split has no validation bags."},
+		FoldsRow(),
 		schema.Row{Name: "measure", Default: measure.Accuracy, Choices: HeldOutMeasures(),
 			Doc: "[Measure](measures.md) of the held-out bags that chooses, or `loss`, which needs no true labels."})...)
 }

@@ -57,6 +57,8 @@ func TestWrongSearches(t *testing.T) {
 		"grid: {data.split.seed: {int: [1, 3]}}":     "s.yaml:4:10: data.split.seed is not a setting that a search can vary",
 		"{grid: {train.lr: [0.1]}, measure: f1}":     "s.yaml:4:38: search.measure cannot be \"f1\"",
 		"{grid: {train.lr: [0.1]}, halving: 0}":      "s.yaml:4:38: search.halving must be between 1 and 10, not 0",
+		"{grid: {train.lr: [0.1]}, folds: 1}":        "s.yaml:4:36: search.folds must be between 2 and 1000, not 1",
+		"{folds: 5, holdout: 0.3}":                   "s.yaml:4:23: search.holdout has no effect with folds",
 		"{grid: {train.lr: [0.1]}, validation: 0.2}": "s.yaml:4:29: unknown key \"validation\" in search",
 	} {
 		if err := os.WriteFile("s.yaml", []byte(spec+text+"\n"), 0o644); err != nil {
@@ -78,6 +80,37 @@ func TestWrongSearches(t *testing.T) {
 	if _, _, err := LoadTrials(s, "s.yaml", nil); err == nil ||
 		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A held-out share replaces folds that are inherited, and folds replace a share.
+func TestInheritedFolds(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, text := range map[string]string{"folds": "{folds: 5}", "holdout": "{holdout: 0.3}"} {
+		text = "name: " + name + "\nextends: demipl\nsearch: " + text + "\n"
+		if err := os.WriteFile(name+".yaml", []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		file    string
+		set     []string
+		folds   int
+		holdout float64
+	}{
+		{"demipl", nil, 0, 0.2},
+		{"folds.yaml", nil, 5, 0.2},
+		{"folds.yaml", []string{"search.holdout=0.1"}, 0, 0.1},
+		{"holdout.yaml", []string{"search.folds=4"}, 4, 0.3},
+	} {
+		s, err := Load(c.file, c.set...)
+		if err != nil || s.Search.Folds.V != c.folds || s.Search.Holdout.V != c.holdout {
+			t.Errorf("%s %v: %v, search %+v", c.file, c.set, err, s.Search)
+		}
+	}
+	if _, err := Load("demipl", "search.folds=4", "search.holdout=0.1"); err == nil ||
+		!strings.Contains(err.Error(), "search.holdout has no effect with folds") {
+		t.Errorf("both: %v", err)
 	}
 }
 

@@ -122,17 +122,18 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 		return err
 	}
 	m := train.HeldOutMeasure(o.Rules.Measure.V)
-	part := (&train.Trial{Split: inner}).HeldOutPart()
-	held := inner.Test
-	if part == data.ValidationPart {
-		held = inner.Validation
-	}
-	switch known := t.Data.TrueLists() != nil; {
-	case m.Name == train.MeasureLoss:
-	case train.DefinedMeasures(t.Data, held).Get(m.Name) == nil:
+	for i, split := range inner {
+		held := heldOut(split)
+		if m.Name == train.MeasureLoss || train.DefinedMeasures(t.Data, held).Get(m.Name) != nil {
+			continue
+		}
+		of := t.Data.Name
+		if o.Rules.Folds.V > 0 {
+			of = fmt.Sprintf("fold %d of %d of %s", i+1, o.Rules.Folds.V, of)
+		}
 		d := diag.Errorf(o.Rules.Measure.Pos, "search.measure is %s, which is not defined on the %s of %s", m.Name,
-			diag.Count(len(held), "held-out bag"), t.Data.Name).WithNote("it needs %s", m.Requires())
-		if !known || m.Name == measure.Accuracy {
+			diag.Count(len(held), "held-out bag"), of).WithNote("it needs %s", m.Requires())
+		if t.Data.TrueLists() == nil || m.Name == measure.Accuracy {
 			d = d.WithNote("search.measure: %s and %s need no true labels", train.MeasureLoss, measure.InsideCandidates)
 		}
 		return &prepare.SpecError{Err: spec.AtUserLine(d)}
@@ -140,18 +141,31 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 	return nil
 }
 
-// inner returns the split of the trials: without the test bags, and with held-out bags if the split of the spec has no
-// validation bags.
-func (o *SearchTask) inner(t *train.Trial) (*data.Split, error) {
-	if len(t.Split.Validation) > 0 {
-		return &data.Split{Train: t.Split.Train, Validation: t.Split.Validation, Source: t.Split.Source}, nil
+// heldOut returns the bags that choose among trials on a split.
+func heldOut(s *data.Split) []int {
+	if (&train.Trial{Split: s}).HeldOutPart() == data.ValidationPart {
+		return s.Validation
+	}
+	return s.Test
+}
+
+// inner returns the splits of the trainings of a trial, without the test bags: one for each fold, or one whose held-out
+// bags are the validation bags of the spec's split, if it has some, else a share of its training bags.
+func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
+	folds := o.Rules.Folds.V
+	if folds == 0 && len(t.Split.Validation) > 0 {
+		return []*data.Split{{Train: t.Split.Train, Validation: t.Split.Validation, Source: t.Split.Source}}, nil
 	}
 	s := &t.Program.Spec.Data.Split
-	inner, err := prepare.HoldOut(t.Data, t.Split, s.Group.V != "", data.SplitSettings{Train: 1 - o.Rules.Holdout.V,
-		Stratify: s.Stratify.V, Seed: uint64(s.Seed.V), Classes: t.Data.AllClassNames()})
+	inner, err := prepare.HoldOutFolds(t.Data, t.Split, s.Group.V != "", data.SplitSettings{Train: 1 - o.Rules.Holdout.V,
+		Folds: folds, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V), Classes: t.Data.AllClassNames()})
 	if err != nil {
-		d := diag.Errorf(o.Rules.Holdout.Pos, "there are no bags to choose settings by: search.holdout %v of %s: %v",
-			o.Rules.Holdout.V, diag.Count(len(t.Split.Train), "training bag"), err)
+		pos, setting := o.Rules.Holdout.Pos, fmt.Sprintf("search.holdout %v", o.Rules.Holdout.V)
+		if folds > 0 {
+			pos, setting = o.Rules.Folds.Pos, fmt.Sprintf("search.folds %d", folds)
+		}
+		d := diag.Errorf(pos, "there are no bags to choose settings by: %s of %s: %v", setting,
+			diag.Count(len(t.Split.Train), "training bag"), err)
 		return nil, &prepare.SpecError{Err: t.Program.Spec.AtUserLine(d)}
 	}
 	return inner, nil
@@ -200,17 +214,17 @@ func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, di
 	if err != nil {
 		return nil, false, err
 	}
-	list, settings := make([]*train.Trial, len(trials)), make([]string, len(trials))
+	list, settings := make([][]*train.Trial, len(trials)), make([]string, len(trials))
 	for i, t := range trials {
 		engine, err := trainers.EngineInfo(t.Program.Spec)
 		if err != nil {
 			return nil, false, err
 		}
 		one := *t
-		one.Name, one.Split, one.Log = fmt.Sprint("trial-", i+1), inner, ""
+		one.Name, one.Log = fmt.Sprint("trial-", i+1), ""
 		one.Dir = filepath.Join(dir, trialsFolder, diag.FileName(engine.Engine+"-"+engine.Device), one.Name)
 		one.CheckpointInterval = trialInterval
-		list[i], settings[i] = &one, language.DescribeSettings(o.Settings[i])
+		list[i], settings[i] = search.OnFolds(&one, inner), language.DescribeSettings(o.Settings[i])
 	}
 	s = search.New(search.Rules{Measure: train.HeldOutMeasure(o.Rules.Measure.V), Halving: o.Rules.Halving.V,
 		MinEpochs: o.Rules.MinEpochs.V}, list, settings)

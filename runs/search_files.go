@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
@@ -42,10 +41,11 @@ type SearchResults struct {
 	// Gain is the difference of the chosen trial to the spec itself on the held-out bags, positive if it is better; nil if
 	// the spec itself was stopped early. It is too high, because the held-out bags chose.
 	Gain         *float64           `json:"gain,omitempty"`
-	HeldOut      int                `json:"held_out_bags"`
-	TrainBags    int                `json:"train_bags"` // of a trial
-	Epochs       int                `json:"epochs"`     // of all trials
-	Seconds      float64            `json:"seconds"`    // of all trainings of trials
+	HeldOut      int                `json:"held_out_bags"`   // of all folds
+	Folds        int                `json:"folds,omitempty"` // of the training bags; 0: none
+	TrainBags    int                `json:"train_bags"`      // of a trial; with folds, on the first one
+	Epochs       int                `json:"epochs"`          // of all trials
+	Seconds      float64            `json:"seconds"`         // of all trainings of trials
 	OutOfBudget  bool               `json:"out_of_budget,omitempty"`
 	Trials       []search.Result    `json:"trials"`
 	Correlations map[string]float64 `json:"rank_correlations"` // of values and success, by setting
@@ -54,13 +54,13 @@ type SearchResults struct {
 
 // results returns the results of a search.
 func (o *SearchTask) results(s *search.Search, chosen int, early bool) *SearchResults {
-	t := s.Trials[chosen]
-	held := len(t.Split.Test)
-	if t.HeldOutPart() == data.ValidationPart {
-		held = len(t.Split.Validation)
+	held := 0
+	for _, t := range s.Trials[chosen] {
+		held += len(heldOut(t.Split))
 	}
 	found := &SearchResults{Measure: s.Measure.Name, Setting: s.Settings[chosen], Chosen: chosen + 1, HeldOut: held,
-		TrainBags: len(t.Split.Train), Epochs: s.Trained(), OutOfBudget: early, Trials: s.Results,
+		Folds: o.Rules.Folds.V, TrainBags: len(s.Trials[chosen][0].Split.Train), Epochs: s.Trained(), OutOfBudget: early,
+		Trials:       s.Results,
 		Correlations: o.grid().Correlations(s.Results, s.Measure.Lower),
 		Folder:       filepath.Join(o.Dir, SearchFolder)}
 	for i := range s.Results {
@@ -78,8 +78,8 @@ func (o *SearchTask) results(s *search.Search, chosen int, early bool) *SearchRe
 
 // writeSearch writes the tables and figures of a search.
 func (o *SearchTask) writeSearch(dir string, s *search.Search, chosen int, found *SearchResults) error {
-	title, of := s.Trials[0].Program.Spec.Name.V, []plot.Search{{Trials: s.Results, Chosen: chosen}}
-	y := s.Measure.Title + " of held-out bags"
+	title, of := o.Specs[0].Name.V, []plot.Search{{Trials: s.Results, Chosen: chosen}}
+	y := search.Axis(s.Measure, o.Rules.Folds.V)
 	files := map[string][]byte{searchCSV: o.trialsCSV(s, chosen),
 		searchCurves: plot.SearchCurves(title+": trials of the search", y, []plot.SearchPanel{{Searches: of}})}
 	if len(language.Varied(o.Rules.Grid)) > 0 {
@@ -117,7 +117,8 @@ func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 	if s.Measure.Name != measure.Accuracy {
 		lines[0] = append(lines[0], measure.Accuracy)
 	}
-	lines[0] = append(lines[0], "parameters", "seconds", "diverged", "error")
+	lines[0] = slices.Concat(lines[0], search.FoldColumns(o.Rules.Folds.V), []string{"parameters", "seconds", "diverged",
+		"error"})
 	for i := range s.Results {
 		r := &s.Results[i]
 		line := []string{strconv.Itoa(i + 1), strconv.FormatBool(i == chosen)}
@@ -132,8 +133,8 @@ func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 		if s.Measure.Name != measure.Accuracy {
 			line = append(line, number(r.Accuracy))
 		}
-		lines = append(lines, append(line, strconv.Itoa(r.Parameters), strconv.FormatFloat(r.Seconds, 'f', 3, 64),
-			strconv.FormatBool(r.Diverged), r.Error))
+		lines = append(lines, slices.Concat(line, r.FoldCells(o.Rules.Folds.V), []string{strconv.Itoa(r.Parameters),
+			strconv.FormatFloat(r.Seconds, 'f', 3, 64), strconv.FormatBool(r.Diverged), r.Error}))
 	}
 	_ = w.WriteAll(lines) // into memory, which does not fail
 	return []byte(text.String())
@@ -143,6 +144,7 @@ func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 type writtenPlan struct {
 	Measure   string            `json:"measure"`
 	Holdout   float64           `json:"holdout"`
+	Folds     int               `json:"folds,omitempty"`
 	Halving   int               `json:"halving"`
 	MinEpochs int               `json:"min_epochs"`
 	Trials    []writtenTrial    `json:"trials"`
@@ -156,8 +158,8 @@ type writtenTrial struct {
 
 // write writes the plan of a search.
 func (p *SearchPlan) write(dir string) error {
-	w := writtenPlan{Measure: p.Rules.Measure.V, Holdout: p.Rules.Holdout.V, Halving: p.Rules.Halving.V,
-		MinEpochs: p.Rules.MinEpochs.V, Ranges: map[string]string{}}
+	w := writtenPlan{Measure: p.Rules.Measure.V, Holdout: p.Rules.Holdout.V, Folds: p.Rules.Folds.V,
+		Halving: p.Rules.Halving.V, MinEpochs: p.Rules.MinEpochs.V, Ranges: map[string]string{}}
 	for _, a := range p.Rules.Grid {
 		form := "choice"
 		if a.Range != nil {
@@ -197,7 +199,7 @@ func readPlan(file string) (*SearchPlan, error) {
 		return nil, err
 	}
 	p := &SearchPlan{}
-	p.Rules.Measure.V, p.Rules.Holdout.V = w.Measure, w.Holdout
+	p.Rules.Measure.V, p.Rules.Holdout.V, p.Rules.Folds.V = w.Measure, w.Holdout, w.Folds
 	p.Rules.Halving.V, p.Rules.MinEpochs.V = w.Halving, w.MinEpochs
 	if train.HeldOutMeasure(w.Measure) == nil || len(w.Trials) == 0 {
 		return nil, fmt.Errorf("%s is not the plan of a search; repeat the whole command with --resume instead", file)

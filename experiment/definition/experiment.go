@@ -3,6 +3,7 @@
 package definition
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -151,13 +152,28 @@ func (s *Splits) Place(setting data.SplitSetting) diag.Pos {
 		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[setting]
 }
 
-// Choose defines how a setting of a grid is chosen in each cell: by a measure of a held-out
-// share of the training bags. The model is then trained with it on all training bags.
+// Choose defines how a setting of a grid is chosen in each cell: by a measure of a held-out share of the training bags,
+// or by its mean over folds of them. The model is then trained with it on all training bags.
 type Choose struct {
-	Holdout  float64
-	Stratify bool // the same share of every class
+	Holdout  schema.Float
+	Folds    schema.Int `json:",omitzero"` // 0: Holdout
+	Stratify bool       // the same share of every class
 	Seed     int
 	Measure  schema.Str `json:"-"` // keys of cells contain its name unless it is the accuracy
+}
+
+// Place returns the position of the setting of the held-out bags; zero: the file does not set it.
+func (c *Choose) Place() diag.Pos { return cmp.Or(c.Folds.Pos, c.Holdout.Pos) }
+
+// Trainings returns the number of trainings of each setting.
+func (c *Choose) Trainings() int { return max(1, c.Folds.V) }
+
+// Share returns the share of the training bags of a cell on which each setting trains.
+func (c *Choose) Share() float64 {
+	if c.Folds.V > 0 {
+		return 1 - 1/float64(c.Folds.V)
+	}
+	return 1 - c.Holdout.V
 }
 
 // Item is one table or figure of the report.

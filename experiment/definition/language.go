@@ -154,9 +154,11 @@ func splitRows() []schema.Row {
 
 var chooseRows = []schema.Row{
 	{Name: "holdout", Default: "0.2", In: schema.Open(0, 1), Doc: "Share of the training bags held out for choosing."},
-	{Name: "stratify", Default: "true", Doc: "Hold out the same share of every class, where true labels are known."},
+	language.FoldsRow(),
+	{Name: "stratify", Default: "true",
+		Doc: "Hold out the same share of every class, where true labels are known; each fold has about the same, too."},
 	{Name: "seed", Default: "1", In: schema.Closed(0, maxCount),
-		Doc: "Seed of the held-out bags of split 1. Split i has seed + i - 1."},
+		Doc: "Seed of the held-out bags, or of the folds, of split 1. Split i has seed + i - 1."},
 	{Name: "measure", Default: measure.Accuracy, Choices: language.HeldOutMeasures(),
 		Doc: "[Measure](measures.md) of the held-out bags that chooses the setting, or `loss`, which needs no true labels."},
 }

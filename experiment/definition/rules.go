@@ -27,6 +27,10 @@ type checker struct {
 func (c *checker) rules() {
 	c.dataRules()
 	c.learnerRules()
+	if k := &c.e.Choose; k.Folds.Written() && k.Holdout.Written() {
+		note(c.add(k.Holdout.Pos, "choose.holdout has no effect with folds"), "each of the %d folds is held out once",
+			k.Folds.V)
+	}
 	c.known(c.e.Reference, c.learnerNames(), "learner")
 	// Too large experiments are rejected before their cells are enumerated.
 	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
@@ -242,7 +246,7 @@ func (e *Experiment) Size() (cells, trainings int) {
 				}
 				n := len(l.Variants()) * e.SplitsOf(d).Count.V
 				cells += n
-				trainings += n * l.countSettings(d.Name.V, r)
+				trainings += n * l.countSettings(d.Name.V, r) * e.Choose.Trainings()
 			}
 		}
 	}

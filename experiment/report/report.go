@@ -139,9 +139,13 @@ func (r *Document) notes() []string {
 			"The corrected test omits them.")
 	}
 	if slices.ContainsFunc(r.cells, func(c experiment.Result) bool { return c.Setting != "" }) {
-		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the %s on %v of the training bags, "+
-			"held out; the model was then trained with them on all training bags.",
-			train.HeldOutMeasure(e.Choose.Measure.V).Title, e.Choose.Holdout))
+		by := fmt.Sprintf("%s on %v of the training bags, held out", train.HeldOutMeasure(e.Choose.Measure.V).Title,
+			e.Choose.Holdout.V)
+		if n := e.Choose.Folds.V; n > 0 {
+			by = fmt.Sprintf("%s of %d inner folds of the training bags", train.HeldOutMeasure(e.Choose.Measure.V).Title, n)
+		}
+		list = append(list, fmt.Sprintf("Settings of a grid were chosen in every cell by the %s; the model was then trained "+
+			"with them on all training bags.", by))
 	}
 	for _, l := range e.Learners {
 		if used := r.engines[l.Name.V]; len(used) > 1 {

@@ -70,7 +70,7 @@ func (s *searched) plots() (list []plot.Search) {
 // over each setting.
 func (r *Document) searchFigures(it *definition.Item) (list []figure) {
 	by := train.HeldOutMeasure(r.Experiment.Choose.Measure.V)
-	y := by.Title + " of held-out bags"
+	y := search.Axis(by, r.Experiment.Choose.Folds.V)
 	for _, l := range r.variants(it) {
 		var panels []plot.SearchPanel
 		for _, s := range r.searches(it, []variant{l}) {
@@ -196,8 +196,10 @@ func interval(differences, ratios []float64, lower, corrected bool) string {
 // trialsCSV returns a table with one line per trial, nil if there are none.
 func (r *Document) trialsCSV() []byte {
 	by := r.Experiment.Choose.Measure.V
-	lines := [][]string{{"data", "r", "learner", "variant", "split", "trial", "setting", "chosen", "epochs", "rungs",
-		"held_out_" + by, "held_out_accuracy", "parameters", "seconds", "diverged", "error"}}
+	folds := r.Experiment.Choose.Folds.V
+	lines := [][]string{slices.Concat([]string{"data", "r", "learner", "variant", "split", "trial", "setting", "chosen",
+		"epochs", "rungs", "held_out_" + by, "held_out_accuracy"}, search.FoldColumns(folds), []string{"parameters",
+		"seconds", "diverged", "error"})}
 	for i := range r.cells {
 		c := &r.cells[i]
 		for j := range c.Trials {
@@ -206,10 +208,10 @@ func (r *Document) trialsCSV() []byte {
 			if c.R != definition.Stored {
 				falseLabels = strconv.Itoa(c.R)
 			}
-			lines = append(lines, []string{c.Data, falseLabels, c.Learner, c.Variant, strconv.Itoa(c.Split), strconv.Itoa(j + 1),
-				t.Setting, strconv.FormatBool(t.Setting == c.Setting), strconv.Itoa(t.Epochs), strconv.Itoa(len(t.Rungs)),
-				csvNumber(t.Value), csvNumber(t.Accuracy), strconv.Itoa(t.Parameters), csvNumber(&t.Seconds),
-				strconv.FormatBool(t.Diverged), t.Error})
+			lines = append(lines, slices.Concat([]string{c.Data, falseLabels, c.Learner, c.Variant, strconv.Itoa(c.Split),
+				strconv.Itoa(j + 1), t.Setting, strconv.FormatBool(t.Setting == c.Setting), strconv.Itoa(t.Epochs),
+				strconv.Itoa(len(t.Rungs)), csvNumber(t.Value), csvNumber(t.Accuracy)}, t.FoldCells(folds),
+				[]string{strconv.Itoa(t.Parameters), csvNumber(&t.Seconds), strconv.FormatBool(t.Diverged), t.Error}))
 		}
 	}
 	if len(lines) == 1 {

@@ -33,6 +33,16 @@ def test_search(bags: Bags) -> None:
     assert np.array_equal(again.predict_proba(bags), best.predict_proba(bags))
 
 
+def test_folds(bags: Bags) -> None:
+    best = miplc.search("quickstart", bags, space=SPACE, trials=3, folds=4, train__epochs=9)
+    found = best.run_.search
+    assert found is not None and found.summary["folds"] == 4 and found.summary["held_out_bags"] == len(bags)
+    folds = found.trials[[f"fold_{i}" for i in (1, 2, 3, 4)]]
+    assert np.allclose(folds.mean(axis=1), found.trials["accuracy"])
+    classifier = MIPLClassifier("quickstart", search={"trials": 3, "folds": 2}, train__epochs=3).fit(bags)
+    assert classifier.run_.search is not None and classifier.run_.search.summary["folds"] == 2
+
+
 def test_nested(bags: Bags) -> None:
     classifier = MIPLClassifier("quickstart", search={"trials": 3, "measure": "loss", "halving": 1}, train__epochs=3)
     assert classifier.get_params()["search"]["trials"] == 3
@@ -63,6 +73,10 @@ def test_resume(bags: Bags, tmp_path: Any) -> None:
         ({"space": {"train__rate": [0.1]}}, "rate"),
         ({"measure": "hamming_loss"}, "not defined"),
         ({"trials": 0}, "trials"),
+        ({"folds": 1}, "search.folds must be between 2 and 1000, not 1"),
+        ({"folds": 900}, "training bags: [0-9]+ bags cannot be divided into 900 folds"),
+        ({"folds": 3, "holdout": 0.2}, "search.holdout has no effect with folds"),
+        ({"folds": 40, "measure": "auroc"}, "held-out bags? of fold [0-9]+ of 40"),
     ],
 )
 def test_errors(bags: Bags, search: Any, text: str) -> None:

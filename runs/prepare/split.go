@@ -48,8 +48,9 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 	return read, misfit(spec, err)
 }
 
-// HoldOut splits off a share of the training bags of a split: the result trains on the others, tests on these, and has
-// the validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that trains.
+// HoldOut splits off a share of the training bags of a split, or a fold: the result trains on the others, tests on
+// these, and has the validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that
+// trains.
 func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) (*data.Split, error) {
 	all, groups := set.TrueLists(), []string(nil)
 	if grouped {
@@ -77,6 +78,20 @@ func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSet
 		out.Test = append(out.Test, whole.Train[i])
 	}
 	return out, nil
+}
+
+// HoldOutFolds divides the training bags of a split into o.Folds folds and returns a split for each, whose held-out bags
+// are those of the fold. Without folds, it returns only the split of HoldOut.
+func HoldOutFolds(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) ([]*data.Split, error) {
+	list := make([]*data.Split, max(1, o.Folds))
+	for i := range list {
+		var err error
+		o.Fold = i + 1
+		if list[i], err = HoldOut(set, whole, grouped, o); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // misfit returns a *SpecError at the setting of the split that does not fit the bags.

@@ -11,18 +11,20 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Result is the result of one trial on the held-out bags.
+// Result is the result of one trial on the held-out bags. With folds, its values are means over the folds.
 type Result struct {
 	Setting  string   `json:"setting"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // after its last epoch; nil: the training failed
 	// of the measure that chooses, after its last epoch; nil: the training failed, or it is not defined
 	Value *float64 `json:"value,omitempty"`
-	Error string   `json:"error,omitempty"`
-	// its loss exploded: it is chosen only if all others failed or diverged too
+	// Folds has the values of the folds after the last rung that the trainings of all folds reached; nil without folds.
+	Folds []float64 `json:"folds,omitempty"`
+	Error string    `json:"error,omitempty"`
+	// its loss exploded, on one fold at least: it is chosen only if all others failed or diverged too
 	Diverged   bool    `json:"diverged,omitempty"`
-	Epochs     int     `json:"epochs,omitempty"` // trained
+	Epochs     int     `json:"epochs,omitempty"` // trained; with folds, on the fold with the most
 	Parameters int     `json:"parameters,omitempty"`
-	Seconds    float64 `json:"seconds,omitempty"` // of the training
+	Seconds    float64 `json:"seconds,omitempty"` // of the trainings
 	// Curve has the measure after some epochs.
 	Curve []Point `json:"curve,omitempty"`
 	// Rungs has what decided after each rung that the trial reached, its end included.
@@ -76,33 +78,35 @@ type record struct {
 	Result Result `json:"result"`
 }
 
-// identity returns what the result of a trial depends on.
-func (s *Search) identity(trial int) string {
-	return s.Trials[trial].Program.Spec.Identity() + " " + s.bags
+// identity returns what the result of a training depends on.
+func (s *Search) identity(trial, fold int) string {
+	return s.Trials[trial][fold].Program.Spec.Identity() + " " + s.bags[fold]
 }
 
-// writeRecord writes the result of a trial, if the trial has a folder.
-func (s *Search) writeRecord(trial int) error {
-	dir := s.Trials[trial].Dir
+// writeRecord writes the result of a training, if it has a folder.
+func (s *Search) writeRecord(trial, fold int) error {
+	dir := s.Trials[trial][fold].Dir
 	if dir == "" {
 		return nil
 	}
 	if _, err := fileio.MakeFolder(dir); err != nil {
 		return err
 	}
-	return fileio.ReplaceJSON(filepath.Join(dir, recordFile), record{s.identity(trial), s.Results[trial]})
+	return fileio.ReplaceJSON(filepath.Join(dir, recordFile), record{s.identity(trial, fold), s.trainings[trial][fold]})
 }
 
-// readRecord replaces the result of a trial by the one in its record, if there is one of the same training. Another
-// record, or one that cannot be read, is ignored: the trial then trains again from its checkpoint or from the start.
-func (s *Search) readRecord(trial int) {
-	dir, r := s.Trials[trial].Dir, &s.Results[trial]
-	if dir == "" {
-		return
+// recorded returns the result of a training in its record, or an empty one if there is none of the same training.
+// Another record, or one that cannot be read, is ignored: it then trains again from its checkpoint or from the start.
+func (s *Search) recorded(trial, fold int) Result {
+	t := s.Trials[trial][fold]
+	r := Result{Setting: s.Settings[trial], Parameters: t.Program.FlatSize()}
+	if t.Dir == "" {
+		return r
 	}
 	var kept record
-	if fileio.ReadJSON(filepath.Join(dir, recordFile), &kept) == nil && kept.Of == s.identity(trial) {
+	if fileio.ReadJSON(filepath.Join(t.Dir, recordFile), &kept) == nil && kept.Of == s.identity(trial, fold) {
 		kept.Result.Setting = r.Setting
-		*r = kept.Result
+		return kept.Result
 	}
+	return r
 }

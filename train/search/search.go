@@ -23,16 +23,18 @@ type Rules struct {
 	MinEpochs int // minimum number of epochs of the first rung
 }
 
-// Search is one choice among trials, which have the same bags and split. Their order decides ties. Run sets Results.
+// Search is one choice among trials, which have the same bags and splits. Their order decides ties. Run sets Results.
 type Search struct {
 	Rules
-	Trials   []*train.Trial
+	// Trials has the trainings of each trial: one on each fold, or a single one. They differ only in their split.
+	Trials   [][]*train.Trial
 	Settings []string // of the trials
-	Results  []Result // of the trials
+	Results  []Result // of the trials: the means over their trainings
 
-	rungs [][]int // of each trial: the epochs after which it pauses, the last one is its end
-	left  []int   // trials that have not been stopped
-	bags  string  // hashes of the bags and the split of all trials
+	trainings [][]Result // results of the trainings of each trial
+	rungs     [][]int    // of each trial: the epochs after which it pauses, the last one is its end
+	left      []int      // trials that have not been stopped
+	bags      []string   // hashes of the bags and the split of the trainings of each trial
 }
 
 // curvePoints is the number of evaluations of a trial that its curve has besides those of rungs.
@@ -40,28 +42,33 @@ const curvePoints = 10
 
 // New returns a search. It sets the epochs after which the trials are evaluated, and reads the results that an earlier
 // process left in the folders of the trials.
-func New(rules Rules, trials []*train.Trial, settings []string) *Search {
+func New(rules Rules, trials [][]*train.Trial, settings []string) *Search {
 	s := &Search{Rules: rules, Trials: trials, Settings: settings, Results: make([]Result, len(trials)),
-		rungs: make([][]int, len(trials))}
+		trainings: make([][]Result, len(trials)), rungs: make([][]int, len(trials))}
 	epochs := make([]int, len(trials))
 	for i, t := range trials {
-		epochs[i] = t.Program.Spec.Train.Epochs.V
+		epochs[i] = t[0].Program.Spec.Train.Epochs.V
 	}
-	if len(trials) > 0 && trials[0].Dir != "" {
-		s.bags = trials[0].Data.Hash() + " " + trials[0].Split.Hash()
+	if len(trials) > 0 && trials[0][0].Dir != "" {
+		set := trials[0][0].Data.Hash()
+		for _, t := range trials[0] {
+			s.bags = append(s.bags, set+" "+t.Split.Hash())
+		}
 	}
 	levels := rules.levels(epochs)
-	for i, t := range trials {
+	for i, list := range trials {
 		s.left = append(s.left, i)
-		s.Results[i] = Result{Setting: settings[i], Parameters: t.Program.FlatSize()}
-		s.readRecord(i)
-		t.Snapshots, t.OnlySnapshots, t.Curve = []int{}, true, []int{}
-		if t.Program.Spec.Fitted() {
-			s.rungs[i] = make([]int, levels+1)
-			continue
+		rungs, points := make([]int, levels+1), []int{}
+		if first := list[0]; !first.Program.Spec.Fitted() {
+			rungs = rules.rungs(epochs[i], levels, watchedEvery(first))
+			points = curve(epochs[i], rungs)
 		}
-		s.rungs[i] = rules.rungs(epochs[i], levels, watchedEvery(t))
-		t.Curve = curve(epochs[i], s.rungs[i])
+		s.rungs[i] = rungs
+		for fold, t := range list {
+			t.Snapshots, t.OnlySnapshots, t.Curve = []int{}, true, points
+			s.trainings[i] = append(s.trainings[i], s.recorded(i, fold))
+		}
+		s.Results[i] = meanOf(s.trainings[i])
 	}
 	return s
 }
@@ -101,10 +108,12 @@ func (r Rules) rungs(epochs, levels, every int) []int {
 	return list
 }
 
-// Trained returns the number of epochs that all trials have trained.
+// Trained returns the number of epochs that all trainings of all trials have trained.
 func (s *Search) Trained() (epochs int) {
-	for i := range s.Results {
-		epochs += s.Results[i].Epochs
+	for _, list := range s.trainings {
+		for i := range list {
+			epochs += list[i].Epochs
+		}
 	}
 	return epochs
 }
@@ -118,7 +127,7 @@ func (s *Search) Total() (epochs int) {
 		if level > 0 {
 			rung -= s.rungs[0][level-1]
 		}
-		epochs += left * rung
+		epochs += left * rung * len(s.Trials[0])
 		left = s.Kept(left)
 	}
 	return epochs
@@ -171,8 +180,8 @@ func Run(ctx context.Context, by train.Trainer, list []*Search, o train.Options,
 		var trials []*train.Trial
 		var at []place
 		for _, s := range list {
-			for _, i := range s.due(level) {
-				trials, at = append(trials, s.Trials[i]), append(at, place{s, i})
+			for _, p := range s.due(level) {
+				trials, at = append(trials, p.training()), append(at, p)
 			}
 		}
 		var mu sync.Mutex
@@ -199,50 +208,51 @@ func Run(ctx context.Context, by train.Trainer, list []*Search, o train.Options,
 	}
 }
 
-// place is a trial of a search.
+// place is a training of a trial of a search.
 type place struct {
-	search *Search
-	trial  int
+	search      *Search
+	trial, fold int
 }
 
-// due returns the trials that train up to a rung and have no result of it yet, and sets their pause.
-func (s *Search) due(level int) (list []int) {
+// training returns the training at a place.
+func (p place) training() *train.Trial { return p.search.Trials[p.trial][p.fold] }
+
+// due returns the trainings up to a rung that have no result of it yet, and sets their pause.
+func (s *Search) due(level int) (list []place) {
 	for _, i := range s.left {
-		rungs, r := s.rungs[i], &s.Results[i]
-		if level >= len(rungs) {
+		rungs := s.rungs[i]
+		if level >= len(rungs) || s.Results[i].Error != "" {
 			continue
 		}
-		if len(r.Rungs) > level || r.Error != "" {
-			continue
+		for fold, t := range s.Trials[i] {
+			if len(s.trainings[i][fold].Rungs) > level {
+				continue
+			}
+			t.Pause = 0
+			if level < len(rungs)-1 {
+				t.Pause = rungs[level]
+			}
+			list = append(list, place{s, i, fold})
 		}
-		s.Trials[i].Pause = 0
-		if level < len(rungs)-1 {
-			s.Trials[i].Pause = rungs[level]
-		}
-		list = append(list, i)
 	}
 	return list
 }
 
-// take sets the result of a trial up to a rung from its outcome.
+// take sets the result of a training up to a rung from its outcome.
 func (p place) take(ctx context.Context, out train.Outcome) {
-	t, r := p.search.Trials[p.trial], &p.search.Results[p.trial]
 	if out.Err != nil && ctx.Err() != nil && errors.Is(out.Err, ctx.Err()) {
 		return // it continues from its checkpoint
 	}
+	s := p.search
+	r := &s.trainings[p.trial][p.fold]
 	if out.Err != nil {
 		r.Error = out.Err.Error()
-		return
-	}
-	r.add(out.Report, t, p.search.Measure)
-	if r.Value == nil {
-		r.Error = fmt.Sprintf("%s is not defined on the held-out bags; it needs %s", p.search.Measure.Name,
-			p.search.Measure.Requires())
-		return
-	}
-	if err := p.search.writeRecord(p.trial); err != nil {
+	} else if r.add(out.Report, p.training(), s.Measure); r.Value == nil {
+		r.Error = fmt.Sprintf("%s is not defined on the held-out bags; it needs %s", s.Measure.Name, s.Measure.Requires())
+	} else if err := s.writeRecord(p.trial, p.fold); err != nil {
 		r.Error = err.Error()
 	}
+	s.Results[p.trial] = meanOf(s.trainings[p.trial])
 }
 
 // halve stops the trials that fall behind after a rung, and reports whether there is another rung.

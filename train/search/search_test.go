@@ -5,6 +5,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
@@ -116,17 +118,33 @@ func trainer(t *testing.T) train.Trainer {
 	}}
 }
 
-// nine returns a search of nine trials of 9 epochs with rungs after 1, 3 and 9.
-func nine(t *testing.T, dir string) *Search {
+// nine returns a search of nine trials of 9 epochs with rungs after 1, 3 and 9, on folds of the training bags if there
+// are some.
+func nine(t *testing.T, dir string, folds int) *Search {
 	t.Helper()
 	one := modeltest.Quickstart(t, 30, 9, 1)
-	var trials []*train.Trial
+	splits := []*data.Split{one.Split}
+	if folds > 0 {
+		splits = nil
+		for i := range folds {
+			inner := &data.Split{}
+			for n, bag := range one.Split.Train {
+				if n%folds == i {
+					inner.Test = append(inner.Test, bag)
+				} else {
+					inner.Train = append(inner.Train, bag)
+				}
+			}
+			splits = append(splits, inner)
+		}
+	}
+	var trials [][]*train.Trial
 	var settings []string
 	for i := range 9 {
 		lr := 0.0001 * float64(int(1)<<i)
 		trial := modeltest.Vary(t, one, fmt.Sprint("trial-", i+1), modeltest.Rate(lr))
 		trial.Dir, trial.CheckpointInterval = filepath.Join(dir, trial.Name), 1<<40
-		trials, settings = append(trials, trial), append(settings, fmt.Sprintf("train.lr=%v", lr))
+		trials, settings = append(trials, OnFolds(trial, splits)), append(settings, fmt.Sprintf("train.lr=%v", lr))
 	}
 	return New(Rules{Measure: train.HeldOutMeasure(train.MeasureLoss), Halving: 3, MinEpochs: 1}, trials, settings)
 }
@@ -140,10 +158,17 @@ func results(s *Search) []Result {
 	return list
 }
 
-// The model and the curve of a trial are those of the same training alone, without pauses.
+// The model and the curve of a trial are those of the same training alone, without pauses, on each fold.
 func TestAlone(t *testing.T) {
+	for _, folds := range []int{0, 3} {
+		t.Run(fmt.Sprint(folds, " folds"), func(t *testing.T) { testAlone(t, folds) })
+	}
+}
+
+func testAlone(t *testing.T, folds int) {
 	r := &recorder{Trainer: trainer(t), last: map[string]train.Outcome{}}
-	s := nine(t, t.TempDir())
+	s := nine(t, t.TempDir(), folds)
+	total := s.Total()
 	if err := Run(context.Background(), r, []*Search{s}, train.Options{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -151,31 +176,36 @@ func TestAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trained := 0
-	for _, one := range s.Results {
-		trained += one.Epochs
-	}
-	if trained != 9*1+3*2+1*6 || s.Results[chosen].Epochs != 9 || len(s.Results[chosen].Rungs) != 3 {
-		t.Errorf("%d epochs, chosen %+v", trained, s.Results[chosen])
+	if want := max(1, folds) * (9*1 + 3*2 + 1*6); s.Trained() != want || total != want || s.Results[chosen].Epochs != 9 ||
+		len(s.Results[chosen].Rungs) != 3 {
+		t.Errorf("%d of %d epochs, chosen %+v", s.Trained(), total, s.Results[chosen])
 	}
 	for i, found := range s.Results {
-		alone := modeltest.Vary(t, modeltest.Quickstart(t, 30, 9, 1), "alone", func(spec *language.Spec) {
-			spec.Train.LR.V = s.Trials[i].Program.Spec.Train.LR.V
-		})
-		alone.Pause, alone.Curve = found.Epochs, []int{}
-		if found.Epochs == 9 {
-			alone.Pause = 0
+		sum := 0.0
+		for fold, trial := range s.Trials[i] {
+			alone := modeltest.Vary(t, modeltest.Quickstart(t, 30, 9, 1), "alone", func(spec *language.Spec) {
+				spec.Train.LR.V = trial.Program.Spec.Train.LR.V
+			})
+			alone.Split, alone.Pause, alone.Curve = trial.Split, found.Epochs, []int{}
+			if found.Epochs == 9 {
+				alone.Pause = 0
+			}
+			want, err := train.TrainOne(context.Background(), trainer(t), alone, train.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := r.last[trial.Name].Report
+			if !reflect.DeepEqual(got.State, want.State) || !reflect.DeepEqual(got.Weights, want.Weights) {
+				t.Errorf("%s: its parameters or label weights differ from those of a training alone", trial.Name)
+			}
+			loss := want.Measures.Test()[train.MeasureLoss]
+			if folds > 0 && found.Folds[fold] != loss {
+				t.Errorf("%s: loss %v, alone %v", trial.Name, found.Folds[fold], loss)
+			}
+			sum += loss
 		}
-		want, err := train.TrainOne(context.Background(), trainer(t), alone, train.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := r.last[s.Trials[i].Name].Report
-		if !reflect.DeepEqual(got.State, want.State) || !reflect.DeepEqual(got.Weights, want.Weights) {
-			t.Errorf("trial %d: its parameters or label weights differ from those of a training alone", i+1)
-		}
-		if loss := want.Measures.Test()[train.MeasureLoss]; loss != *found.Value {
-			t.Errorf("trial %d: loss %v, alone %v", i+1, *found.Value, loss)
+		if mean := sum / float64(max(1, folds)); math.Abs(mean-*found.Value) > 1e-11 || folds == 0 && mean != *found.Value {
+			t.Errorf("trial %d: loss %v, alone %v", i+1, *found.Value, mean)
 		}
 	}
 	if points := s.Results[chosen].Curve; len(points) != 9 || points[8].Value != *s.Results[chosen].Value {
@@ -185,19 +215,26 @@ func TestAlone(t *testing.T) {
 
 // A search that is interrupted after any training, and continued by another process, has the same results and choice.
 func TestInterruption(t *testing.T) {
-	whole := nine(t, t.TempDir())
+	for _, folds := range []int{0, 2} {
+		t.Run(fmt.Sprint(folds, " folds"), func(t *testing.T) { testInterruption(t, folds) })
+	}
+}
+
+func testInterruption(t *testing.T, folds int) {
+	whole := nine(t, t.TempDir(), folds)
 	if err := Run(context.Background(), trainer(t), []*Search{whole}, train.Options{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	chosen, _ := whole.Chosen()
-	for after := 1; after <= 9+3+1; after++ {
+	trainings := max(1, folds) * (9 + 3 + 1)
+	for after := 1; after <= trainings; after += max(1, 2*folds+1) {
 		dir := t.TempDir()
 		ctx, stop := context.WithCancel(context.Background())
 		r := &recorder{Trainer: trainer(t), last: map[string]train.Outcome{}, after: after, stop: stop}
-		if err := Run(ctx, r, []*Search{nine(t, dir)}, train.Options{Parallel: 1}, nil); err == nil {
+		if err := Run(ctx, r, []*Search{nine(t, dir, folds)}, train.Options{Parallel: 1}, nil); err == nil {
 			t.Fatal("not interrupted")
 		}
-		s := nine(t, dir)
+		s := nine(t, dir, folds)
 		r = &recorder{Trainer: trainer(t), last: map[string]train.Outcome{}}
 		if err := Run(context.Background(), r, []*Search{s}, train.Options{}, nil); err != nil {
 			t.Fatal(err)
@@ -205,7 +242,7 @@ func TestInterruption(t *testing.T) {
 		if got, err := s.Chosen(); err != nil || got != chosen || !reflect.DeepEqual(results(s), results(whole)) {
 			t.Errorf("after %d trainings: trial %d, want %d\n%+v\n%+v", after, got, chosen, results(s), results(whole))
 		}
-		if after == 13 && len(r.last) > 0 {
+		if after == trainings && len(r.last) > 0 {
 			t.Errorf("a finished search trained %d trials again", len(r.last))
 		}
 	}

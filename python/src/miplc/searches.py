@@ -82,13 +82,14 @@ def search(
     trials: int = 64,
     budget: float | None = None,
     measure: str | None = None,
+    folds: int | None = None,
     candidates: Any = None,
     groups: Sequence[Any] | None = None,
     **settings: Any,
 ) -> MIPLClassifier:
     """Return the classifier with the best of some random settings, fitted on all bags, as ``miplc train --search``.
 
-    Bad trials stop early. 20 % of the bags are held out to choose. ``run_.search`` has the frame of the trials, their
+    Bad trials stop early. 20 % of the bags are held out to choose, or each of ``folds`` in turn. ``run_.search`` has the frame of the trials, their
     curves and figures; show ``run_`` in a notebook.
 
     Parameters
@@ -107,6 +108,9 @@ def search(
     measure : str, optional
         Measure of the held-out bags. Default: that of the spec, usually the accuracy. ``loss`` and
         ``inside_candidates`` need no true labels.
+    folds : int, optional
+        Choose by the mean over so many folds of the bags, as ``GridSearchCV(cv=folds)``. Each setting is then trained
+        once for each fold.
     **settings
         Parameters of :class:`MIPLClassifier`, such as ``train__epochs=50`` or ``output="folder"``.
 
@@ -115,7 +119,7 @@ def search(
     >>> best = search("demipl-mlp", bags, candidates=sets, y=truth, budget=300)           # doctest: +SKIP
     >>> best.run_.search.trials                                                           # doctest: +SKIP
     """
-    how = {"trials": trials, "space": space, "budget": budget, "measure": measure}
+    how = {"trials": trials, "space": space, "budget": budget, "measure": measure, "folds": folds}
     return MIPLClassifier(spec, search=how, **settings).fit(X, y, groups, candidates=candidates)
 
 

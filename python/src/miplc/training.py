@@ -160,8 +160,8 @@ def train(
         Settings of the spec, such as ``{"train.epochs": 50, "data.split.train": 1}``. None: the value of the spec.
     search : bool, int or dict, optional
         Try settings on held-out training bags first, and train with the best ones: True, a number of trials, or a dict
-        with ``trials``, ``budget`` (seconds), ``space``, ``measure``, ``holdout``, ``halving``, ``min_epochs`` and
-        ``seed``. ``space`` has settings with lists of values or ranges, such as ``{"train.lr": {"log": [0.001, 0.1]},
+        with ``trials``, ``budget`` (seconds), ``space``, ``measure``, ``holdout``, ``folds``, ``halving``,
+        ``min_epochs`` and ``seed``. ``space`` has settings with lists of values or ranges, such as ``{"train.lr": {"log": [0.001, 0.1]},
         "train.momentum": {"uniform": [0, 0.9]}, "train.epochs": {"int": [50, 200]}}``. Default: that of the spec.
     seed : int, optional
         ``train.seed``. The same seed gives the same bits on the same machine.

@@ -17,7 +17,7 @@ from .errors import DataError, SpecError
 if TYPE_CHECKING:
     import pandas
 
-_KEYS = {"trials", "budget", "space", "measure", "holdout", "halving", "min_epochs", "seed"}
+_KEYS = {"trials", "budget", "space", "measure", "holdout", "folds", "halving", "min_epochs", "seed"}
 
 
 @dataclass
@@ -96,7 +96,7 @@ def search_arguments(search: Any) -> list[str]:
         raise SpecError(f"search has no key {unknown[0]!r}; it has {', '.join(sorted(_KEYS))}")
     budget = given.get("budget")
     args = ["--search", *_process.options(budget=None if budget is None else f"{budget:.9f}s")]
-    for key in ("trials", "measure", "holdout", "halving", "min_epochs", "seed"):
+    for key in ("trials", "measure", "holdout", "folds", "halving", "min_epochs", "seed"):
         if given.get(key) is not None:
             args += ["--set", _process.setting(f"search.{key}", given[key])]
     if (space := given.get("space")) is not None:

@@ -128,8 +128,12 @@ func printSearch(out io.Writer, s *runs.SearchResults) {
 	}
 	fmt.Fprintln(out)
 	console.Table(out, rows)
+	held := diag.Count(s.HeldOut, "held-out bag")
+	if s.Folds > 0 {
+		held = fmt.Sprintf("%d folds of %s", s.Folds, diag.Count(s.HeldOut, "training bag"))
+	}
 	diag.Fprintf(out, "\nthe best of %s, by the %s of %s; %s of the trials in %s\n", diag.Count(len(s.Trials), "trial"),
-		s.Measure, diag.Count(s.HeldOut, "held-out bag"), diag.Count(s.Epochs, "epoch"), seconds(s.Seconds))
+		s.Measure, held, diag.Count(s.Epochs, "epoch"), seconds(s.Seconds))
 	if s.OutOfBudget {
 		fmt.Fprintln(out, "the budget ended before all rungs: the best trial of those that trained longest was chosen")
 	}
