@@ -54,7 +54,7 @@ func init() {
 		graph.OpMaxMask:    {lowerMaxMask, nil},
 		graph.OpConcat:     {lowerConcat, portableConcat},
 		graph.OpSlice:      {lowerSlice, portableSlice},
-		graph.OpPad:        {lowerPad, portablePad},
+		graph.OpPad:        {lowerPad, nil},
 		graph.OpSoftmax:    {lowerSoftmax, portableSoftmax},
 		graph.OpLogSoftmax: {lowerLogSoftmax, portableLogSoftmax},
 

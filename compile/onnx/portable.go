@@ -317,29 +317,15 @@ func portableConcat(e *emitter, n *graph.Node, in []string) string {
 	return e.concat(n.Attrs.Axis+len(e.shapeOf(n))-len(n.Shape), in)
 }
 
-// portableSlice selects rows or columns of a matrix.
+// portableSlice selects rows or columns of a matrix, unless the matrix that replaces the op in onnx-go would be too
+// large.
 func portableSlice(e *emitter, n *graph.Node, in []string) string {
-	a := &n.Attrs
-	return e.op("Slice", nil, e.part(n, in[0]), e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(e.axis(n))))
-}
-
-func portablePad(e *emitter, n *graph.Node, in []string) string {
-	pads := make([]int64, 4)
-	pads[e.axis(n)], pads[2+e.axis(n)] = int64(n.Attrs.Start), int64(n.Attrs.End)
-	return e.op("Pad", nil, e.part(n, in[0]), e.ints(pads...))
-}
-
-// axis returns the axis of Slice or Pad in the padded shape.
-func (e *emitter) axis(n *graph.Node) int { return n.Attrs.Axis + len(e.shapeOf(n)) - len(n.Shape) }
-
-// part rejects an operand of Slice or Pad if the matrix that replaces the op in onnx-go would be
-// too large.
-func (e *emitter) part(n *graph.Node, x string) string {
-	s := e.shapeOf(n.In[0])
-	if len(s) != 2 || int(s[e.axis(n)])*int(e.shapeOf(n)[e.axis(n)]) > onnxpb.MaxSelection {
-		return refuse("no part of axis %d of %v", n.Attrs.Axis, n.In[0].Shape)
+	a, from, to := &n.Attrs, e.shapeOf(n.In[0]), e.shapeOf(n)
+	axis := a.Axis + len(to) - len(n.Shape)
+	if len(from) != 2 || int(from[axis])*int(to[axis]) > onnxpb.MaxSelection {
+		return refuse("no part of axis %d of %v", a.Axis, n.In[0].Shape)
 	}
-	return e.shaped(x, s)
+	return e.op("Slice", nil, e.shaped(in[0], from), e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(axis)))
 }
 
 func portableSoftmax(e *emitter, n *graph.Node, in []string) string {

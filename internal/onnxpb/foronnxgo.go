@@ -58,8 +58,8 @@ func (r *rewriter) node(n *NodeProto) error {
 	switch n.GetOpType() {
 	case "ReduceMax":
 		return r.reduceMax(n)
-	case "Slice", "Pad":
-		return r.part(n)
+	case "Slice":
+		return r.slice(n)
 	case "LogSoftmax":
 		return r.logSoftmax(n)
 	case "Clip":
@@ -289,34 +289,41 @@ func (r *rewriter) logSoftmax(n *NodeProto) error {
 	return nil
 }
 
-// MaxSelection bounds the matrices that replace Slice and Pad, in elements.
+// MaxSelection bounds the matrices that replace Slice, in elements.
 const MaxSelection = 1 << 22
 
-// part replaces a Slice or Pad of a matrix by a product with a matrix of zeros and ones.
-func (r *rewriter) part(n *NodeProto) error {
+// slice replaces a Slice of a matrix by a product with a matrix of zeros and ones.
+func (r *rewriter) slice(n *NodeProto) error {
 	x := n.Input[0]
 	rows, columns, err := r.matrix(x)
 	if err != nil {
 		return err
 	}
-	axis, from, to, err := r.kept(n, []int64{rows, columns})
-	if err != nil {
-		return err
+	if len(n.Input) > 4 {
+		return errors.New("it has steps")
+	}
+	var numbers [3]int64 // starts, ends, axes
+	for i := range numbers {
+		list, err := r.ints(n, 1+i, 1)
+		if err != nil {
+			return err
+		}
+		numbers[i] = list[0]
+	}
+	from, to, axis := numbers[0], numbers[1], numbers[2]
+	if axis != 0 && axis != 1 {
+		return fmt.Errorf("axis %d of a matrix", axis)
 	}
 	old, extent := []int64{rows, columns}[axis], to-from
-	slice := n.GetOpType() == "Slice"
-	if old < 1 || from < -MaxSelection || to > MaxSelection || slice && (from < 0 || to > old) || from >= to ||
-		old > MaxSelection/extent {
+	if old < 1 || from < 0 || to > old || from >= to || old > MaxSelection/extent {
 		return fmt.Errorf("no part from %d to %d of axis %d of [%d, %d]", from, to, axis, rows, columns)
 	}
 	pick := make([]float32, old*extent)
-	for i := range old {
-		if j := i - from; j >= 0 && j < extent {
-			if axis == 1 {
-				pick[i*extent+j] = 1
-			} else {
-				pick[j*old+i] = 1
-			}
+	for j := range extent {
+		if axis == 1 {
+			pick[(from+j)*extent+j] = 1
+		} else {
+			pick[j*old+from+j] = 1
 		}
 	}
 	if axis == 1 {
@@ -325,37 +332,4 @@ func (r *rewriter) part(n *NodeProto) error {
 		r.last(n, "MatMul", nil, r.initializer(FloatTensor("", []int64{extent, old}, pick)), x)
 	}
 	return nil
-}
-
-// kept returns the range of the operand's axis that the result of a Slice or Pad covers. For a Pad,
-// the range is larger than the axis.
-func (r *rewriter) kept(n *NodeProto, shape []int64) (axis, from, to int64, err error) {
-	if n.GetOpType() == "Pad" {
-		pads, err := r.ints(n, 1, 4)
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		if pads[1] != 0 || pads[3] != 0 {
-			axis = 1
-		}
-		if pads[1-axis] != 0 || pads[3-axis] != 0 || len(n.Input) > 2 || n.Attr("mode") != nil {
-			return 0, 0, 0, errors.New("it pads both axes, or not with zeros")
-		}
-		return axis, -pads[axis], shape[axis] + pads[2+axis], nil
-	}
-	if len(n.Input) > 4 {
-		return 0, 0, 0, errors.New("it has steps")
-	}
-	var numbers [3]int64 // starts, ends, axes
-	for i := range numbers {
-		list, err := r.ints(n, 1+i, 1)
-		if err != nil {
-			return 0, 0, 0, err
-		}
-		numbers[i] = list[0]
-	}
-	if numbers[2] != 0 && numbers[2] != 1 {
-		return 0, 0, 0, fmt.Errorf("axis %d of a matrix", numbers[2])
-	}
-	return numbers[2], numbers[0], numbers[1], nil
 }

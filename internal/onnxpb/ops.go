@@ -77,6 +77,6 @@ var Ops = map[string]Op{
 	"Unsqueeze": {ByArguments, ORT},
 
 	"ArgMax": {Mixed, ORT}, "Cast": {Mixed, ORT}, "ConstantOfShape": {Mixed, ORT}, "Expand": {Mixed, ORT},
-	"Loop": {Mixed, Portable}, "Pad": {Mixed, Portable}, "Range": {Mixed, ORT}, "Resize": {Mixed, Encoders},
+	"Loop": {Mixed, Portable}, "Pad": {Mixed, ORT}, "Range": {Mixed, ORT}, "Resize": {Mixed, Encoders},
 	"ScatterElements": {Mixed, ORT}, "Shape": {Mixed, ORT}, "Split": {Mixed, ORT}, "Tile": {Mixed, Encoders},
 }
