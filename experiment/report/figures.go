@@ -24,25 +24,23 @@ type figure struct {
 
 // splitsFigure draws the measure on each split, one panel per dataset and r, one row per learner and one for the
 // baseline.
-func (r *Document) splitsFigure(it *definition.Item) ([]figure, error) {
+func (r *Document) splitsFigure(it *definition.Item) []figure {
 	var panels []plot.CurvePanel
-	sets, baseline := r.datasets(it), false
-	for _, s := range sets {
-		for i, falseLabels := range s.r {
-			p, values := plot.CurvePanel{Heading: setTitle(s.facts[i])}, 0
-			for _, l := range r.variants(it) {
-				if r.planned(l, sets) {
-					p.Curves = append(p.Curves, splitsOf(variantName(l), r.values[l.at(s.data.Name.V, falseLabels)]))
-					values += len(p.Curves[len(p.Curves)-1].Points)
-				}
+	all, baseline := r.pairings(it), false
+	for _, on := range all {
+		p, values := plot.CurvePanel{Heading: setTitle(on.facts)}, 0
+		for _, l := range r.variants(it) {
+			if r.planned(l, all) {
+				p.Curves = append(p.Curves, splitsOf(variantName(l), r.values[l.at(on.data, on.r)]))
+				values += len(p.Curves[len(p.Curves)-1].Points)
 			}
-			if values == 0 {
-				continue
-			}
-			accuracies, _ := r.baselineValues(s.data.Name.V, falseLabels)
-			p.Curves, baseline = append(p.Curves, splitsOf(baselineName, accuracies)), baseline || len(accuracies) > 0
-			panels = append(panels, p)
 		}
+		if values == 0 {
+			continue
+		}
+		accuracies, _ := r.baselineValues(on.data, on.r)
+		p.Curves, baseline = append(p.Curves, splitsOf(baselineName, accuracies)), baseline || len(accuracies) > 0
+		panels = append(panels, p)
 	}
 	for i := range panels {
 		if all := &panels[i].Curves; !baseline {
@@ -64,24 +62,20 @@ func splitsOf(name string, values map[int]float64) plot.Curve {
 
 // attentionFigures draws the histograms of attention scores over epochs, learners below each other,
 // one figure for every dataset and r (the paper's Figure 3). The scores of all splits are added.
-func (r *Document) attentionFigures(it *definition.Item) ([]figure, error) {
-	var list []figure
-	for _, s := range r.datasets(it) {
-		for i, falseLabels := range s.r {
-			var rows []plot.ScoreRow
-			for _, l := range r.variants(it) {
-				if epochs := r.scores(l.at(s.data.Name.V, falseLabels)); len(epochs) > 0 {
-					rows = append(rows, plot.ScoreRow{Name: l.name(), Epochs: epochs})
-				}
+func (r *Document) attentionFigures(it *definition.Item) (list []figure) {
+	for _, on := range r.pairings(it) {
+		var rows []plot.ScoreRow
+		for _, l := range r.variants(it) {
+			if epochs := r.scores(l.at(on.data, on.r)); len(epochs) > 0 {
+				rows = append(rows, plot.ScoreRow{Name: l.name(), Epochs: epochs})
 			}
-			if len(rows) == 0 {
-				continue
-			}
-			title := fmt.Sprintf("%s on %s", cmp.Or(it.Title, "Attention scores of test bags"), setTitle(s.facts[i]))
+		}
+		if len(rows) > 0 {
+			title := fmt.Sprintf("%s on %s", cmp.Or(it.Title, "Attention scores of test bags"), setTitle(on.facts))
 			list = append(list, figure{Title: title, SVG: plot.AttentionRows(title, rows)})
 		}
 	}
-	return list, nil
+	return list
 }
 
 func setTitle(f experiment.SetFacts) string {
@@ -123,7 +117,7 @@ func plus(a, b []int) []int {
 
 // rFigure draws the measure over r, one panel per dataset, one curve per learner (the paper's Figure
 // 4).
-func (r *Document) rFigure(it *definition.Item) ([]figure, error) {
+func (r *Document) rFigure(it *definition.Item) []figure {
 	var panels []plot.CurvePanel
 	for _, s := range r.datasets(it) {
 		p := plot.CurvePanel{Heading: s.data.Name.V}
@@ -174,19 +168,18 @@ func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
 
 // draw draws panels of the measure that have curves; no figure without them.
 func (r *Document) draw(drawPanels func(string, plot.Axes, []plot.CurvePanel) []byte, title string, axes plot.Axes,
-	panels []plot.CurvePanel) ([]figure, error) {
+	panels []plot.CurvePanel) []figure {
 	panels = slices.DeleteFunc(panels, func(p plot.CurvePanel) bool { return len(p.Curves) == 0 })
 	if len(panels) == 0 {
-		return nil, nil
+		return nil
 	}
 	axes.Y, axes.MaxY = r.measure.Title, r.measure.Max
-	return []figure{{Title: title, SVG: drawPanels(title, axes, panels)}}, nil
+	return []figure{{Title: title, SVG: drawPanels(title, axes, panels)}}
 }
 
 // varyFigures draws the measure over the values of a varied setting, one figure per learner, one panel
 // per dataset, one curve per r (the paper's Figure 5).
-func (r *Document) varyFigures(it *definition.Item) ([]figure, error) {
-	var list []figure
+func (r *Document) varyFigures(it *definition.Item) (list []figure) {
 	for i := range r.Experiment.Learners {
 		l := &r.Experiment.Learners[i]
 		if l.Vary == nil || !it.Names(l.Name.V) {
@@ -212,13 +205,9 @@ func (r *Document) varyFigures(it *definition.Item) ([]figure, error) {
 			panels = append(panels, p)
 		}
 		title := fmt.Sprintf("%s: %s", r.titleOver(it, "over "+l.Vary.Key), l.Title)
-		made, err := r.draw(plot.Curves, title, axes, panels)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, made...)
+		list = append(list, r.draw(plot.Curves, title, axes, panels)...)
 	}
-	return list, nil
+	return list
 }
 
 // positions returns the positions of the values of a setting on an axis: the numbers themselves, on a

@@ -110,8 +110,9 @@ type pair struct {
 // reasons say why some comparisons have no test.
 func (r *Document) pairs(it *definition.Item) (list []pair, names []string, reasons map[string]bool) {
 	var variants []variant
+	on := r.pairings(it)
 	for _, l := range r.variants(it) {
-		if r.planned(l, r.datasets(it)) {
+		if r.planned(l, on) {
 			variants, names = append(variants, l), append(names, variantName(l))
 		}
 	}
@@ -120,17 +121,15 @@ func (r *Document) pairs(it *definition.Item) (list []pair, names []string, reas
 	for i, first := range variants {
 		for j, second := range variants[i+1:] {
 			two, splits := pair{learners: [2]int{i, i + 1 + j}}, 0
-			for _, s := range r.datasets(it) {
-				for _, falseLabels := range s.r {
-					c := r.compare(first.at(s.data.Name.V, falseLabels), second.at(s.data.Name.V, falseLabels))
-					splits += c.splits
-					switch {
-					case c.splits == 0:
-					case c.noTest != "":
-						reasons[c.noTest] = true
-					default:
-						two.differences, two.p = append(two.differences, c.difference), append(two.p, c.p)
-					}
+			for _, at := range on {
+				c := r.compare(first.at(at.data, at.r), second.at(at.data, at.r))
+				splits += c.splits
+				switch {
+				case c.splits == 0:
+				case c.noTest != "":
+					reasons[c.noTest] = true
+				default:
+					two.differences, two.p = append(two.differences, c.difference), append(two.p, c.p)
 				}
 			}
 			if splits > 0 {
@@ -266,39 +265,33 @@ type ranking struct {
 func (r *Document) rank(it *definition.Item) *ranking {
 	k := &ranking{}
 	var variants []variant
+	all := r.pairings(it)
 	for _, l := range r.variants(it) {
 		switch {
-		case slices.ContainsFunc(r.datasets(it), func(s dataset) bool {
-			return slices.ContainsFunc(s.r, func(falseLabels int) bool {
-				return len(r.values[l.at(s.data.Name.V, falseLabels)]) > 0
-			})
-		}):
+		case slices.ContainsFunc(all, func(on pairing) bool { return len(r.values[l.at(on.data, on.r)]) > 0 }):
 			variants, k.names = append(variants, l), append(k.names, variantName(l))
-		case r.planned(l, r.datasets(it)):
+		case r.planned(l, all):
 			k.absent = append(k.absent, variantName(l))
 		}
 	}
 	k.complete = make([]int, len(variants))
 	var scores [][]float64
-	for _, s := range r.datasets(it) {
-		for _, falseLabels := range s.r {
-			var means []float64
-			for i, l := range variants {
-				at := l.at(s.data.Name.V, falseLabels)
-				if n := len(r.values[at]); n > 0 && n == r.splitsOn(s.data.Name.V, falseLabels) {
-					k.complete[i]++
-					mean := r.cell(l, s.data.Name.V, falseLabels).Value.Mean
-					if r.measure.Lower {
-						mean = -mean
-					}
-					means = append(means, mean)
+	for _, on := range all {
+		var means []float64
+		for i, l := range variants {
+			if n := len(r.values[l.at(on.data, on.r)]); n > 0 && n == r.splitsOn(on.data, on.r) {
+				k.complete[i]++
+				mean := r.cell(l, on.data, on.r).Value.Mean
+				if r.measure.Lower {
+					mean = -mean
 				}
+				means = append(means, mean)
 			}
-			if len(variants) > 0 && len(means) == len(variants) {
-				scores = append(scores, means)
-			} else {
-				k.omitted++
-			}
+		}
+		if len(variants) > 0 && len(means) == len(variants) {
+			scores = append(scores, means)
+		} else {
+			k.omitted++
 		}
 	}
 	if k.datasets = len(scores); !k.hasRanks() {
@@ -370,11 +363,11 @@ func (r *Document) ranksTable(it *definition.Item) *Table {
 }
 
 // rankFigure draws the critical-difference diagram.
-func (r *Document) rankFigure(it *definition.Item) ([]figure, error) {
+func (r *Document) rankFigure(it *definition.Item) []figure {
 	k := r.rank(it)
 	if !k.hasRanks() {
-		return nil, nil
+		return nil
 	}
 	title := r.title(it, "Average ranks and critical difference")
-	return []figure{{Title: title, SVG: plot.Ranks(title, k.names, k.Ranks, k.critical)}}, nil
+	return []figure{{Title: title, SVG: plot.Ranks(title, k.names, k.Ranks, k.critical)}}
 }

@@ -329,6 +329,23 @@ func (r *Document) datasets(it *definition.Item) []dataset {
 	return list
 }
 
+// pairing is a dataset with one of its r.
+type pairing struct {
+	data  string
+	r     int
+	facts experiment.SetFacts
+}
+
+// pairings returns the datasets of an item with each of their r.
+func (r *Document) pairings(it *definition.Item) (list []pairing) {
+	for _, s := range r.datasets(it) {
+		for i, falseLabels := range s.r {
+			list = append(list, pairing{s.data.Name.V, falseLabels, s.facts[i]})
+		}
+	}
+	return list
+}
+
 // items returns the tables and figures to make: those in the file, or all for which the experiment
 // has data.
 func (r *Document) items() []definition.Item {
@@ -367,16 +384,13 @@ const fewLearners = 8
 
 // size returns the number of planned learners, and of pairs of dataset and r.
 func (r *Document) size() (learners, pairs int) {
-	sets := r.datasets(&definition.Item{})
+	all := r.pairings(&definition.Item{})
 	for _, l := range r.variants(&definition.Item{}) {
-		if r.planned(l, sets) {
+		if r.planned(l, all) {
 			learners++
 		}
 	}
-	for _, s := range sets {
-		pairs += len(s.r)
-	}
-	return learners, pairs
+	return learners, len(all)
 }
 
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

@@ -300,10 +300,7 @@ func TestMeasures(t *testing.T) {
 		r.expected[at] = len(r.results[at])
 	}
 	r.Measures = []*measure.Measure{measure.Find(measure.Accuracy), measure.Find(measure.LogLoss), measure.Find("auroc")}
-	doc, err := r.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := r.document()
 	var tables []*Table
 	for _, p := range doc.Parts {
 		if p.Table != nil {
@@ -389,10 +386,7 @@ func TestSplitsFigure(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(r)
-		doc, err := r.document()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := r.document()
 		for _, p := range doc.Parts {
 			if p.Figure != nil && p.Figure.Title == "Accuracy on each split (dots) and mean (bars)" {
 				return string(p.Figure.SVG)
@@ -439,10 +433,7 @@ func TestFindings(t *testing.T) {
 			results[2].Findings = []judge.Finding{{Name: "failed", Text: "no advice"}, found}
 		}
 	}
-	doc, err := r.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := r.document()
 	text := string(doc.markdown())
 	for want, n := range map[string]int{
 		"§ DEMIPL on CRC: candidates in 2 of 3 splits: 1 set seems wrong (split ": 1,
@@ -548,10 +539,7 @@ func TestEmptyTable(t *testing.T) {
 	r.expected = nil
 	r.Experiment.Report = []definition.Item{{Kind: definition.TableAccuracy}, {Kind: definition.TableAcross},
 		{Kind: definition.FigureR}}
-	doc, err := r.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := r.document()
 	for _, p := range doc.Parts {
 		if p.Table != nil && p.Table.Title == "Classification accuracy" {
 			t.Errorf("%+v", p.Table)
@@ -585,10 +573,7 @@ func TestMissingRanks(t *testing.T) {
 			r.expected[at] = 3
 		}
 	}
-	doc, err := r.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := r.document()
 	if notes := doc.Parts[0].Table.Notes; len(notes) == 0 ||
 		notes[len(notes)-1] != "Without results, and therefore without a rank: DEMIPL." {
 		t.Errorf("%q", notes)
@@ -709,10 +694,7 @@ func TestTableOfPublishedNumbers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.Experiment.Report = []definition.Item{{Kind: definition.TablePublished}}
-	doc, err := r.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := r.document()
 	for _, line := range []string{
 		"| Learner | r | MNIST\\_MIPL | published | CRC | published |",
 		"| MIPLGP |  | – | – | – | 0.4 |",

@@ -23,25 +23,22 @@ import (
 type searched struct {
 	variant
 	set     string
-	r       int
 	at      definition.Coord
 	results []experiment.Result // with a setting
 }
 
 // searches returns those of some learners that chose settings on the datasets of an item.
 func (r *Document) searches(it *definition.Item, learners []variant) (list []searched) {
-	for _, s := range r.datasets(it) {
-		for i, falseLabels := range s.r {
-			for _, l := range learners {
-				one := searched{variant: l, set: setTitle(s.facts[i]), r: falseLabels, at: l.at(s.data.Name.V, falseLabels)}
-				for _, result := range r.results[one.at] {
-					if result.Setting != "" {
-						one.results = append(one.results, result)
-					}
+	for _, on := range r.pairings(it) {
+		for _, l := range learners {
+			one := searched{variant: l, set: setTitle(on.facts), at: l.at(on.data, on.r)}
+			for _, result := range r.results[one.at] {
+				if result.Setting != "" {
+					one.results = append(one.results, result)
 				}
-				if len(one.results) > 0 {
-					list = append(list, one)
-				}
+			}
+			if len(one.results) > 0 {
+				list = append(list, one)
 			}
 		}
 	}
@@ -84,7 +81,7 @@ func (r *Document) searchFigures(it *definition.Item) (list []figure) {
 		}
 	}
 	for _, s := range r.searches(it, r.variants(it)) {
-		grid := search.Grid{Axes: s.learner.GridOn(s.at.Data, s.r), Trials: s.learner.SettingsOn(s.at.Data, s.r)}
+		grid := search.Grid{Axes: s.learner.GridOn(s.at.Data, s.at.R), Trials: s.learner.SettingsOn(s.at.Data, s.at.R)}
 		trials := s.plots()
 		if len(language.Varied(grid.Axes)) > 0 && len(trials) > 0 {
 			title := fmt.Sprintf("%s: settings on %s", s.name(), s.set)
@@ -150,15 +147,15 @@ func (s *searched) size() (trials, share string) {
 // gain returns the mean difference of a learner to the one with the same spec and settings and without a grid, with its
 // confidence interval.
 func (r *Document) gain(s *searched) (text string, known bool) {
-	own, set := s.learner.SpecOn(s.at.Data, s.r, s.setting)
+	own, set := s.learner.SpecOn(s.at.Data, s.at.R, s.setting)
 	for i := range r.Experiment.Learners {
 		l := &r.Experiment.Learners[i]
-		spec, plain := l.SpecOn(s.at.Data, s.r, language.Assignment{})
-		if l.Vary != nil || len(l.GridOn(s.at.Data, s.r)) > 0 || spec.V != own.V ||
+		spec, plain := l.SpecOn(s.at.Data, s.at.R, language.Assignment{})
+		if l.Vary != nil || len(l.GridOn(s.at.Data, s.at.R)) > 0 || spec.V != own.V ||
 			language.DescribeSettings(plain) != language.DescribeSettings(set) {
 			continue
 		}
-		at := l.On(s.at.Data, s.r, language.Assignment{})
+		at := l.On(s.at.Data, s.at.R, language.Assignment{})
 		var differences, ratios []float64
 		for _, split := range sorted(r.values[s.at]) {
 			if v, found := r.values[at][split]; found {

@@ -170,10 +170,7 @@ func TestReportEqualsScipy(t *testing.T) {
 		return fmt.Sprintf("%d/%d/%d", wins, ties, losses)
 	}
 	shown := func() string {
-		doc, err := r.document()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := r.document()
 		return string(doc.markdown())
 	}
 	plain := strings.ReplaceAll(shown(), "**", "")
@@ -290,10 +287,7 @@ func TestNoTest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		doc, err := r.document()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := r.document()
 		page, err := doc.html()
 		if err != nil {
 			t.Fatal(err)
@@ -327,10 +321,7 @@ func TestNoDeviation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc, err := r.document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := r.document()
 	if text := jsonText(doc.Parts[1].Table); !strings.Contains(text,
 		`{"mean":0.25,"splits":1,"of":1,"mark":0,"tested":false}`) {
 		t.Error(text)
@@ -360,10 +351,7 @@ func TestReferenceWithoutResults(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.change(r)
-		doc, err := r.document()
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := r.document()
 		table := r.forMeasure(measure.Find(measure.Accuracy)).valuesTable(&definition.Item{}, false)
 		if notes := strings.Join(table.Notes, "\n"); !strings.Contains(notes, c.want) {
 			t.Errorf("%s: %s", c.name, notes)

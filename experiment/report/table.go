@@ -238,7 +238,7 @@ func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 	t.Head = heads(line...)
 	group := ""
 	for _, l := range r.variants(it) {
-		if !r.planned(l, sets) {
+		if !r.planned(l, r.pairings(it)) {
 			continue
 		}
 		if l.learner.Group != group {
@@ -260,16 +260,9 @@ func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 	return t
 }
 
-// planned reports whether a learner has a cell on any of the datasets.
-func (r *Document) planned(l variant, sets []dataset) bool {
-	for _, s := range sets {
-		for _, falseLabels := range s.r {
-			if r.expected[l.at(s.data.Name.V, falseLabels)] > 0 {
-				return true
-			}
-		}
-	}
-	return false
+// planned reports whether a learner has a cell on any of the datasets with these r.
+func (r *Document) planned(l variant, on []pairing) bool {
+	return slices.ContainsFunc(on, func(p pairing) bool { return r.expected[l.at(p.data, p.r)] > 0 })
 }
 
 // addRows adds a row for each r for which entry shows a value or a planned cell on a dataset, under one name. With
@@ -314,25 +307,22 @@ func (r *Document) acrossTable(it *definition.Item) *Table {
 		}
 	}
 	t.Head = [][]Head{top, below}
+	all := r.pairings(it)
 	for _, l := range r.variants(it) {
-		if !r.planned(l, sets) {
+		if !r.planned(l, all) {
 			continue
 		}
 		cells := []Cell{{Text: l.name()}}
-		for _, s := range sets {
-			for _, v := range s.r {
-				cells = append(cells, r.cell(l, s.data.Name.V, v))
-			}
+		for _, on := range all {
+			cells = append(cells, r.cell(l, on.data, on.r))
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
 	r.markBest(t, false)
 	cells, measured := []Cell{{Text: baselineName}}, false
-	for _, s := range sets {
-		for _, v := range s.r {
-			c := r.baseline(s.data.Name.V, v)
-			cells, measured = append(cells, c), measured || c.Value != nil
-		}
+	for _, on := range all {
+		c := r.baseline(on.data, on.r)
+		cells, measured = append(cells, c), measured || c.Value != nil
 	}
 	if measured {
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: true})

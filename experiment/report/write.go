@@ -54,10 +54,7 @@ type Written struct {
 
 // Write writes all tables and figures to a folder and replaces an earlier report.
 func (r *Document) Write(out string) (*Written, error) {
-	doc, err := r.document()
-	if err != nil {
-		return nil, err
-	}
+	doc := r.document()
 	page, err := doc.html()
 	if err != nil {
 		return nil, err
@@ -110,7 +107,8 @@ func (r *Document) Write(out string) (*Written, error) {
 	return w, nil
 }
 
-func (r *Document) document() (*document, error) {
+// document makes all parts of the report.
+func (r *Document) document() *document {
 	e := r.Experiment
 	doc := &document{Title: e.Name.V, Description: e.Description.V, Status: r.status(), Facts: r.notes(),
 		Failures: r.failures()}
@@ -145,21 +143,14 @@ func (r *Document) document() (*document, error) {
 			table(r.dataTable(&it))
 			continue
 		case definition.FigureAttention:
-			made, err := r.attentionFigures(&it)
-			if err != nil {
-				return nil, err
-			}
-			figure(made)
+			figure(r.attentionFigures(&it))
 			continue
 		case definition.FigureSearch:
 			figure(r.searchFigures(&it))
 			continue
 		}
 		for _, m := range r.measures() {
-			t, made, err := r.forMeasure(m).makeItem(&it)
-			if err != nil {
-				return nil, err
-			}
+			t, made := r.forMeasure(m).makeItem(&it)
 			if t != nil {
 				table(t)
 			}
@@ -167,34 +158,31 @@ func (r *Document) document() (*document, error) {
 		}
 	}
 	table(r.searchTable())
-	return doc, nil
+	return doc
 }
 
 // makeItem makes the table or the figures of an item for the measure of r.
-func (r *Document) makeItem(it *definition.Item) (*Table, []figure, error) {
-	var made []figure
-	var err error
+func (r *Document) makeItem(it *definition.Item) (*Table, []figure) {
 	switch it.Kind {
 	case definition.TableAccuracy:
-		return r.valuesTable(it, false), nil, nil
+		return r.valuesTable(it, false), nil
 	case definition.TablePublished:
-		return r.valuesTable(it, r.measure.Name == measure.Accuracy), nil, nil
+		return r.valuesTable(it, r.measure.Name == measure.Accuracy), nil
 	case definition.TableAcross:
-		return r.acrossTable(it), nil, nil
+		return r.acrossTable(it), nil
 	case definition.TablePairs:
-		return r.pairsTable(it), nil, nil
+		return r.pairsTable(it), nil
 	case definition.TableRanks:
-		return r.ranksTable(it), nil, nil
+		return r.ranksTable(it), nil
 	case definition.FigureRanks:
-		if made, err = r.rankFigure(it); len(made) == 0 {
-			return &Table{Missing: r.ranksTable(it).Missing}, nil, err
+		if made := r.rankFigure(it); made != nil {
+			return nil, made
 		}
+		return &Table{Missing: r.ranksTable(it).Missing}, nil
 	case definition.FigureSplits:
-		made, err = r.splitsFigure(it)
+		return nil, r.splitsFigure(it)
 	case definition.FigureR:
-		made, err = r.rFigure(it)
-	case definition.FigureVary:
-		made, err = r.varyFigures(it)
+		return nil, r.rFigure(it)
 	}
-	return nil, made, err
+	return nil, r.varyFigures(it)
 }

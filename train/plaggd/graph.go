@@ -4,7 +4,7 @@ package plaggd
 
 import (
 	"context"
-	"slices"
+	"math"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -22,55 +22,34 @@ type graphOf struct {
 }
 
 func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
-	lists, err := nearest(ctx, points, k)
-	if err != nil {
-		return nil, err
-	}
-	g := &graphOf{points: points, neighbors: lists, grams: make([][]float64, len(lists)), weights: make([][]float64,
-		len(lists))}
-	for i := range lists {
+	m, _ := points.Dims()
+	g := &graphOf{points: points, neighbors: make([][]int, m), grams: make([][]float64, m), weights: make([][]float64, m)}
+	workers.Each(m, 0, func(i int) {
+		if ctx.Err() == nil {
+			g.neighbors[i] = nearest(points, i, min(k, m-1))
+		}
+	})
+	for i, list := range g.neighbors {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		n := len(lists[i])
+		n := len(list)
 		g.grams[i], g.weights[i] = make([]float64, n*n), make([]float64, n)
 		g.addGram(g.grams[i], points, i, 1)
 	}
 	return g, nil
 }
 
-// nearest lists the k nearest other rows of every row of x by Euclidean distance, nearest first,
-// ties by index; all other rows if there are fewer.
-func nearest(ctx context.Context, x *mat.Dense, k int) ([][]int, error) {
+// nearest lists the k nearest other rows of row i of x by Euclidean distance, nearest first, ties by index.
+func nearest(x *mat.Dense, i, k int) []int {
 	m, _ := x.Dims()
-	lists := make([][]int, m)
-	workers.Each(m, 0, func(i int) {
-		if ctx.Err() == nil {
-			lists[i] = nearestTo(x, i, min(k, m-1))
-		}
-	})
-	return lists, ctx.Err()
-}
-
-// nearestTo keeps the k nearest rows sorted while it walks over all.
-func nearestTo(x *mat.Dense, i, k int) []int {
-	m, _ := x.Dims()
-	distances := make([]float64, m)
-	list := make([]int, 0, k+1)
-	row := x.RawRowView(i)
+	distances, order := make([]float64, m), make([]int, m)
 	for j := range distances {
-		if j == i {
-			continue
-		}
-		distances[j] = floats.Distance(row, x.RawRowView(j), 2)
-		at := len(list)
-		for at > 0 && distances[j] < distances[list[at-1]] {
-			at--
-		}
-		list = slices.Insert(list, at, j)
-		list = list[:min(k, len(list))]
+		distances[j] = floats.Distance(x.RawRowView(i), x.RawRowView(j), 2)
 	}
-	return list
+	distances[i] = math.Inf(1)
+	floats.ArgsortStable(distances, order)
+	return order[:k]
 }
 
 // addGram adds factor times the inner products of the differences of row i of x to its neighbours

@@ -251,18 +251,18 @@ func TestCancel(t *testing.T) {
 // duplicates.
 func TestNearest(t *testing.T) {
 	x := mat.NewDense(5, 1, []float64{0, 0, 1, 3, 0})
-	lists, err := nearest(context.Background(), x, 2)
+	want := [][]int{{1, 4}, {0, 4}, {0, 1}, {2, 0}, {0, 1}}
+	for i := range want {
+		if list := nearest(x, i, 2); !slices.Equal(list, want[i]) {
+			t.Errorf("neighbours of %d: %v, want %v", i, list, want[i])
+		}
+	}
+	g, err := newGraph(context.Background(), x, 10)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]int{{1, 4}, {0, 4}, {0, 1}, {2, 0}, {0, 1}}
-	for i := range want {
-		if !slices.Equal(lists[i], want[i]) {
-			t.Errorf("neighbours of %d: %v, want %v", i, lists[i], want[i])
-		}
-	}
-	if lists, _ := nearest(context.Background(), x, 10); len(lists[0]) != 4 {
-		t.Errorf("%d neighbours of 5 points", len(lists[0]))
+	if n := len(g.neighbors[0]); n != 4 {
+		t.Errorf("%d neighbours of 5 points", n)
 	}
 }
 
