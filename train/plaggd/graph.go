@@ -5,6 +5,7 @@ package plaggd
 import (
 	"context"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
@@ -49,7 +50,7 @@ func nearest(x *mat.Dense, i, k int) []int {
 	}
 	distances[i] = math.Inf(1)
 	floats.ArgsortStable(distances, order)
-	return order[:k]
+	return slices.Clone(order[:k])
 }
 
 // addGram adds factor times the inner products of the differences of row i of x to its neighbours
