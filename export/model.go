@@ -1,5 +1,6 @@
 // Package export writes model files: the inference model that package runtime runs, and the
-// training step. It reads each file back and checks it before the file gets its name.
+// training step. It reads each file back and checks it before the file gets its name: the engines that a caller gives
+// must predict the same.
 package export
 
 import (

@@ -11,10 +11,10 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/workers"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 )
@@ -82,7 +82,7 @@ func selectEngine(content []byte) (engine string, err error) {
 
 // interpreted returns the prediction of the interpreter.
 func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
-	e := parity.NewReference(p, params).Engine(engineInterpreter)
+	e := export.NewReference(p, params).Engine(engineInterpreter)
 	return func(set *data.Dataset, bag int) ([]float32, error) {
 		x, err := set.Bag(bag)
 		if err != nil {

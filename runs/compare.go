@@ -11,22 +11,22 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/compile"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 )
 
 // CheckOptions define the bags on which engines are compared.
 type CheckOptions struct {
-	Sizes []int // instances of each bag; nil: those of the check after training, or parity.DefaultSizes
+	Sizes []int // instances of each bag; nil: those of the check after training, or export.DefaultSizes
 	Seed  uint64
 }
 
 // CompareFile compares the back ends of a model file with each other.
-func CompareFile(path string, o CheckOptions) (*parity.Agreement, error) {
+func CompareFile(path string, o CheckOptions) (*export.Agreement, error) {
 	var e predictors
 	defer e.Close()
 	meta, err := e.addFile(path)
@@ -38,19 +38,19 @@ func CompareFile(path string, o CheckOptions) (*parity.Agreement, error) {
 			"give the folder of a run, which also has the graph", path, e.names())
 	}
 	// The tolerance comes from the check at export: without the graph, the effect of rounding is unknown.
-	draw := parity.Comparison{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance}
+	draw := export.Comparison{Instance: meta.InputShape, Sizes: o.Sizes, Seed: o.Seed, Tolerance: meta.Tolerance}
 	return compareOn(e.list, draw, nil)
 }
 
 // compareOn compares engines, unless their bags are too large for the memory. p is nil if only the model file is known.
-func compareOn(engines []parity.Predictor, draw parity.Comparison, p *compile.Program) (*parity.Agreement, error) {
+func compareOn(engines []export.Predictor, draw export.Comparison, p *compile.Program) (*export.Agreement, error) {
 	if draw.Sizes == nil {
-		draw.Sizes = parity.DefaultSizes
+		draw.Sizes = export.DefaultSizes
 	}
 	if err := checkComparison(len(engines), draw, p); err != nil {
 		return nil, err
 	}
-	return parity.Measure(engines, draw)
+	return export.Compare(engines, draw)
 }
 
 // Lower bounds of the memory of a comparison: four engines that predict bags of features had 4.9 to 5.6 values per
@@ -62,7 +62,7 @@ const (
 
 // checkComparison returns an error if bags are too large for engines that predict in parallel. p is nil
 // if only the model file is known.
-func checkComparison(engines int, o parity.Comparison, p *compile.Program) error {
+func checkComparison(engines int, o export.Comparison, p *compile.Program) error {
 	n := slices.Max(o.Sizes)
 	values := valuesPerFeature * float64(n) * float64(ndarray.Size(o.Instance))
 	if p != nil {
@@ -78,7 +78,7 @@ var ErrNoCheckpoint = errors.New("the run has no checkpoint")
 // CompareRun compares the predictions of a run's model file, in every back end, with those of the run's inference
 // graph with the parameters of its newest checkpoint, by default on bags of the sizes that the run was checked with.
 // Without a checkpoint, the error wraps ErrNoCheckpoint.
-func CompareRun(dir string, o CheckOptions) (*parity.Agreement, error) {
+func CompareRun(dir string, o CheckOptions) (*export.Agreement, error) {
 	program, state, err := trainedProgram(dir)
 	if err != nil {
 		return nil, err

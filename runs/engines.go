@@ -14,7 +14,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
@@ -30,7 +29,7 @@ const (
 
 // predictors are engines whose predictions are compared with each other.
 type predictors struct {
-	list     []parity.Predictor
+	list     []export.Predictor
 	rounding func(instances []float32, n int) (probabilities, attention float64, err error) // nil: no reference
 	close    []func() error
 }
@@ -53,16 +52,16 @@ func (e *predictors) addReferences(p *compile.Program, state *train.State) error
 	if err := engine.SetState(state); err != nil {
 		return err
 	}
-	e.list = append(e.list, parity.Predictor{Name: engineGorgonia, Many: true,
+	e.list = append(e.list, export.Predictor{Name: engineGorgonia, Many: true,
 		Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
-			return engine.Predict(x, parity.BagOf(sizes), len(sizes))
+			return engine.Predict(x, export.BagOf(sizes), len(sizes))
 		}})
 	return nil
 }
 
 // addReference adds the interpreter, which also measures the effect of rounding.
 func (e *predictors) addReference(p *compile.Program, params map[string][]float32) {
-	r := parity.NewReference(p, params)
+	r := export.NewReference(p, params)
 	e.list = append(e.list, r.Engine(engineInterpreter))
 	e.rounding = r.Rounding
 }
@@ -82,7 +81,7 @@ func (e *predictors) addFile(path string) (*contract.Metadata, error) {
 	for _, name := range names {
 		model, err := runtime.Open(path, inBackend(name), runtime.WithMaxInstances(math.MaxInt))
 		if err != nil {
-			e.list = append(e.list, parity.Predictor{Name: name,
+			e.list = append(e.list, export.Predictor{Name: name,
 				Predict: func([]float32, []int) ([]float32, []float32, error) { return nil, nil, err }})
 			continue
 		}
@@ -144,10 +143,10 @@ func inBackend(name string) runtime.Option {
 
 func (e *predictors) addModel(name string, model *runtime.Model, batch bool) {
 	e.close = append(e.close, model.Close)
-	e.list = append(e.list, parity.Predictor{Name: name, Many: batch, Predict: func(x []float32,
+	e.list = append(e.list, export.Predictor{Name: name, Many: batch, Predict: func(x []float32,
 		sizes []int) (probabilities, attention []float32, err error) {
 		var bags []runtime.Bag
-		width := len(x) / len(parity.BagOf(sizes))
+		width := len(x) / len(export.BagOf(sizes))
 		for _, n := range sizes {
 			bags = append(bags, runtime.Bag{Instances: x[:n*width], N: n})
 			x = x[n*width:]

@@ -8,10 +8,10 @@ import (
 
 	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 )
 
@@ -93,7 +93,7 @@ func ofImages[S, R any](g *imageEngines, f func(features []float32, size S) (R, 
 }
 
 // noise returns options that draw images of noise.
-func (g *imageEngines) noise(o parity.Comparison) parity.Comparison {
+func (g *imageEngines) noise(o export.Comparison) export.Comparison {
 	o.Instance = g.encoder.Meta.InputShape() // [3, size, size]
 	size := ndarray.Size(o.Instance)
 	o.Mean, o.Std = slices.Repeat([]float32{0.5}, size), slices.Repeat([]float32{0.25}, size)
@@ -105,7 +105,7 @@ func (g *imageEngines) noise(o parity.Comparison) parity.Comparison {
 
 // of returns options that take images of a dataset, with the features that the model was trained
 // on.
-func (g *imageEngines) of(images, features *data.Dataset, o parity.Comparison) (parity.Comparison, error) {
+func (g *imageEngines) of(images, features *data.Dataset, o export.Comparison) (export.Comparison, error) {
 	o = g.noise(o)
 	size, rng := ndarray.Size(o.Instance), ndarray.NewStream(o.Seed, "parity images")
 	bags := make([][]float32, len(o.Sizes))

@@ -12,7 +12,6 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 )
 
@@ -34,7 +33,7 @@ const (
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
 func exportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, draw parity.Comparison, addPredictors func(*predictors) error) (*parity.Agreement, error) {
+	meta export.Metadata, draw export.Comparison, addPredictors func(*predictors) error) (*export.Agreement, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 	}
 	failedModel := filepath.Join(filepath.Dir(path), FailedModelFile)
 	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
-	var report *parity.Agreement
+	var report *export.Agreement
 	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
 		var e predictors
 		defer e.Close()
@@ -69,7 +68,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 			return err
 		}
 		draw.Rounding = e.rounding
-		if report, err = parity.Measure(e.list, draw); err != nil {
+		if report, err = export.Compare(e.list, draw); err != nil {
 			return err
 		}
 		leaveOut(report, meta, references)
@@ -89,7 +88,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 // ExportUntrained writes the checked model of a program and its state to path. It returns the differences between the
 // engines on bags of the given sizes. Errors are those of exportChecked.
 func ExportUntrained(path string, p *compile.Program, state *train.State, meta export.Metadata,
-	sizes []int) (*parity.Agreement, error) {
+	sizes []int) (*export.Agreement, error) {
 	draw := bagsLikeTraining(p, state)
 	draw.Sizes = sizes
 	return exportChecked(path, nil, p, state.Params, meta, draw, func(e *predictors) error {
@@ -98,13 +97,13 @@ func ExportUntrained(path string, p *compile.Program, state *train.State, meta e
 }
 
 // verdict returns an export.FailedCheck if the engines do not agree.
-func verdict(report *parity.Agreement) error {
+func verdict(report *export.Agreement) error {
 	err := report.Err()
 	if err == nil {
 		return nil
 	}
 	err = fmt.Errorf("the engines do not agree on the exported model: %w", err)
-	if report.MaxBound() == parity.MaxTolerance {
+	if report.MaxBound() == export.MaxTolerance {
 		err = fmt.Errorf("%w\nrounding to float32 alone changes the predictions as much: look for values that are very "+
 			"large or nearly cancel", err)
 	}
@@ -113,7 +112,7 @@ func verdict(report *parity.Agreement) error {
 
 // leaveOut removes back ends from the report and the metadata if they disagree with a reference, which runs the
 // graph itself, or with an earlier back end. It removes nothing if no back end would be left.
-func leaveOut(report *parity.Agreement, meta *export.Metadata, references []string) {
+func leaveOut(report *export.Agreement, meta *export.Metadata, references []string) {
 	var kept, wrong []string
 	for _, name := range meta.Backends {
 		if !slices.Contains(report.Engines, name) {
@@ -137,8 +136,8 @@ func leaveOut(report *parity.Agreement, meta *export.Metadata, references []stri
 }
 
 // bagsLikeTraining returns options that draw bags with the statistics of the training data.
-func bagsLikeTraining(p *compile.Program, state *train.State) parity.Comparison {
-	o := parity.Comparison{Instance: p.Signature.Instance, Seed: Seed}
+func bagsLikeTraining(p *compile.Program, state *train.State) export.Comparison {
+	o := export.Comparison{Instance: p.Signature.Instance, Seed: Seed}
 	if p.Normalize {
 		o.Mean, o.Std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	}

@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export"
-	"github.com/miplc/miplc/runs/parity"
 )
 
 // reportOf returns a report in which the given pairs disagree.
-func reportOf(far ...[2]string) *parity.Agreement {
-	r := &parity.Agreement{Engines: []string{"interpreter", "gorgonia", "onnxruntime", "onnx-go"}}
+func reportOf(far ...[2]string) *export.Agreement {
+	r := &export.Agreement{Engines: []string{"interpreter", "gorgonia", "onnxruntime", "onnx-go"}}
 	for i, a := range r.Engines {
 		for _, b := range r.Engines[i+1:] {
-			r.Pairs = append(r.Pairs, parity.Pair{A: a, B: b, OK: !slices.Contains(far, [2]string{a, b})})
+			r.Pairs = append(r.Pairs, export.Pair{A: a, B: b, OK: !slices.Contains(far, [2]string{a, b})})
 		}
 	}
 	return r
@@ -26,7 +25,7 @@ func reportOf(far ...[2]string) *parity.Agreement {
 func TestLeaveOut(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		report *parity.Agreement
+		report *export.Agreement
 		kept   []string
 		ok     bool
 	}{
@@ -47,7 +46,7 @@ func TestLeaveOut(t *testing.T) {
 		}
 	}
 	r := reportOf()
-	r.Failed = []parity.Failure{{Engine: "onnx-go", Error: "does not know the op"}}
+	r.Failed = []export.Failure{{Engine: "onnx-go", Error: "does not know the op"}}
 	meta := &export.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
 	if leaveOut(r, meta, []string{"interpreter"}); !slices.Equal(meta.Backends, []string{"onnxruntime"}) ||
 		r.Err() != nil {

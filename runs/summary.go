@@ -7,9 +7,9 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs/judge"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 )
 
@@ -39,7 +39,7 @@ type Summary struct {
 	KnownLabels map[string]int    `json:"known_labels,omitempty"`
 	SpecSHA256  string            `json:"spec_sha256"`
 	ModelSHA256 string            `json:"model_sha256"`
-	Parity      *parity.Agreement `json:"parity"`
+	Parity      *export.Agreement `json:"parity"`
 	Files       []string          `json:"files"` // in the folder of the run
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/train"
 )
 
@@ -50,7 +49,7 @@ type fileEvaluation struct {
 
 // export checks the model, writes it to path and evaluates the file. It also returns the differences between the
 // engines.
-func (m *trainedModel) export(ctx context.Context, path string) (*parity.Agreement, *fileEvaluation, error) {
+func (m *trainedModel) export(ctx context.Context, path string) (*export.Agreement, *fileEvaluation, error) {
 	draw, err := m.bags()
 	if err != nil {
 		return nil, nil, err
@@ -97,8 +96,8 @@ func (m *trainedModel) measureFile(ctx context.Context, content []byte) (*fileEv
 }
 
 // bags returns the bags on which the engines are compared.
-func (m *trainedModel) bags() (parity.Comparison, error) {
-	var draw parity.Comparison
+func (m *trainedModel) bags() (export.Comparison, error) {
+	var draw export.Comparison
 	if m.report.Fitted == nil {
 		draw = bagsLikeTraining(m.Program, m.report.State)
 	} else {
@@ -106,7 +105,7 @@ func (m *trainedModel) bags() (parity.Comparison, error) {
 		if err != nil {
 			return draw, err
 		}
-		draw = parity.Comparison{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std,
+		draw = export.Comparison{Instance: m.Program.Signature.Instance, Seed: Seed, Mean: n.Mean, Std: n.Std,
 			Tolerance: m.report.Fitted.Tolerance()}
 	}
 	if !joins(m.trial) { // bags of images are small, because encoders are slow
@@ -114,7 +113,7 @@ func (m *trainedModel) bags() (parity.Comparison, error) {
 		for bag := range m.trial.Data.Bags() {
 			sizes = append(sizes, m.trial.Data.Size(bag))
 		}
-		draw.Sizes, draw.Required = parity.SizesLike(sizes)
+		draw.Sizes, draw.Required = export.SizesLike(sizes)
 	}
 	return draw, nil
 }
@@ -125,7 +124,7 @@ func (m *trainedModel) addPredictors(e *predictors) error {
 	if m.report.Fitted == nil {
 		return e.addReferences(m.Program, m.report.State)
 	}
-	e.list = append(e.list, parity.Predictor{Name: m.report.Engine, Predict: func(x []float32,
+	e.list = append(e.list, export.Predictor{Name: m.report.Engine, Predict: func(x []float32,
 		sizes []int) ([]float32, []float32, error) {
 		p, a, err := m.report.Fitted.Predict(x, sizes[0])
 		return m.Temperature.applyTo(ndarray.Convert[float32](p)), ndarray.Convert[float32](a), err

@@ -43,7 +43,7 @@ type FittedModel interface {
 	// and compile.OutAttention [N, 1]. The map has the values of the parameters by name, row-major.
 	Graph() (*graph.Graph, map[string][]float32, error)
 	// Tolerance returns the largest absolute difference from Predict that a float32 engine may have
-	// in a probability or score; 0 means parity.Tolerance.
+	// in a probability or score; 0 means export.Tolerance.
 	Tolerance() float64
 }
 

@@ -20,7 +20,6 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runs/prepare"
 )
 
@@ -58,7 +57,7 @@ type Manifest struct {
 	Params     []ParamFacts      `json:"params"`
 	InferNodes int               `json:"infer_nodes"`
 	TrainNodes int               `json:"train_nodes"`
-	Parity     *parity.Agreement `json:"parity"`
+	Parity     *export.Agreement `json:"parity"`
 	StepCheck  *StepCheck        `json:"train_step_check"`
 	TrainStep  *contract.Step    `json:"train_step"`              // inputs and outputs of TrainStepFile
 	Losses     []float64         `json:"sample_losses,omitempty"` // of the sample steps

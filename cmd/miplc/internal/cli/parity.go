@@ -13,17 +13,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/parity"
 )
 
 // parityResult is the output of the command.
 type parityResult struct {
 	Target string `json:"target"`
 	Note   string `json:"note,omitempty"` // why an engine is missing
-	*parity.Agreement
+	*export.Agreement
 }
 
 // parityCommand returns the command.
@@ -47,7 +47,7 @@ predictions of this model more.
 
 The bags of a run folder have the sizes that were compared after training: the smallest, the
 median and the largest of the dataset. Differences on bags of other sizes are warnings.`,
-			parity.Tolerance, parity.MaxTolerance),
+			export.Tolerance, export.MaxTolerance),
 		Example: "  miplc parity quickstart-run\n  miplc parity model.onnx --sizes 1,7,500 --json",
 		Args:    console.Args(console.Arg("DIR|MODEL", &target)),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +58,7 @@ median and the largest of the dataset. Differences on bags of other sizes are wa
 		},
 	}
 	console.LibraryFlag(cmd.Flags(), &library)
-	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", parity.DefaultSizes,
+	cmd.Flags().IntSliceVar(&o.Sizes, "sizes", export.DefaultSizes,
 		"numbers of instances of the test bags (models with an encoder: 1,2,8)")
 	cmd.Flags().Uint64Var(&o.Seed, "seed", 1, "seed of the random bags")
 	const maxSize = 1_000_000 // a thousand times the largest bag of the published datasets
@@ -101,7 +101,7 @@ func runParity(con *console.Console, target, library string, o runs.CheckOptions
 }
 
 // printParity writes the table of a report.
-func printParity(out io.Writer, r *parity.Agreement) {
+func printParity(out io.Writer, r *export.Agreement) {
 	compared := r.Required
 	if compared == nil {
 		compared = r.BagSizes

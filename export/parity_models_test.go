@@ -1,6 +1,6 @@
 // Models for the tests of parity: shipped, random and saturated ones, and the engines that predict with them.
 
-package parity_test
+package export_test
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
@@ -62,8 +61,8 @@ func drawn(name string, p *compile.Program, seed uint64) *model {
 }
 
 // bags returns the bags of a measurement, distributed like the training data of the model.
-func (m *model) bags(sizes []int, seed uint64) parity.Comparison {
-	return parity.Comparison{Instance: m.program.Signature.Instance, Sizes: sizes, Seed: seed,
+func (m *model) bags(sizes []int, seed uint64) export.Comparison {
+	return export.Comparison{Instance: m.program.Signature.Instance, Sizes: sizes, Seed: seed,
 		Mean: m.params[compile.ParamMean], Std: m.params[compile.ParamStd]}
 }
 
@@ -85,11 +84,11 @@ func (m *model) interpret(x []float32, n int) (map[*graph.Node]*graph.Tensor, er
 	return values, err
 }
 
-func (m *model) reference() *parity.Reference {
-	return parity.NewReference(m.program, m.params)
+func (m *model) reference() *export.Reference {
+	return export.NewReference(m.program, m.params)
 }
 
-func (m *model) gorgonia(t testing.TB) parity.Predictor {
+func (m *model) gorgonia(t testing.TB) export.Predictor {
 	t.Helper()
 	e, err := engines.NewGorgonia(m.program)
 	if err != nil {
@@ -99,9 +98,9 @@ func (m *model) gorgonia(t testing.TB) parity.Predictor {
 	if err := e.SetState(&train.State{Params: m.params}); err != nil {
 		t.Fatal(err)
 	}
-	return parity.Predictor{Name: "gorgonia", Many: true, Predict: func(x []float32, sizes []int) ([]float32, []float32,
+	return export.Predictor{Name: "gorgonia", Many: true, Predict: func(x []float32, sizes []int) ([]float32, []float32,
 		error) {
-		return e.Predict(x, parity.BagOf(sizes), len(sizes))
+		return e.Predict(x, export.BagOf(sizes), len(sizes))
 	}}
 }
 
@@ -128,14 +127,14 @@ func (m *model) file(t testing.TB, signature string) []byte {
 }
 
 // backend opens a model in a back end.
-func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (parity.Predictor, runtime.Info) {
+func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (export.Predictor, runtime.Info) {
 	t.Helper()
 	m, err := runtime.OpenBytes(data, opts...)
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return parity.Predictor{Name: name, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
+	return export.Predictor{Name: name, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, err := m.Predict(context.Background(), runtime.Bag{Instances: x, N: sizes[0]})
 		return p.Probabilities, slices.Concat(p.Attention, slices.Concat(p.ClassAttention...)), err
 	}}, m.Info()
@@ -143,14 +142,15 @@ func backend(t testing.TB, name string, data []byte, opts ...runtime.Option) (pa
 
 // amongOthers predicts each bag in one run of the batch signature together with two more bags, made
 // of its first and of its last instances.
-func amongOthers(t testing.TB, data []byte) parity.Predictor {
+func amongOthers(t testing.TB, data []byte) export.Predictor {
 	t.Helper()
 	m, err := runtime.OpenBytes(data)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { m.Close() })
-	return parity.Predictor{Name: "batch signature", Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
+	return export.Predictor{Name: "batch signature", Predict: func(x []float32, sizes []int) ([]float32, []float32,
+		error) {
 		n := sizes[0]
 		d, last := len(x)/n, min(n, 3)
 		all, err := m.PredictBatch(context.Background(), []runtime.Bag{
@@ -164,10 +164,10 @@ func amongOthers(t testing.TB, data []byte) parity.Predictor {
 
 // engines returns all engines that can predict with the model. The batch signature of onnxruntime
 // counts as another engine: it uses another file and predicts other bags in the same run.
-func (m *model) engines(t testing.TB) []parity.Predictor {
+func (m *model) engines(t testing.TB) []export.Predictor {
 	t.Helper()
 	enginetest.Library(t)
-	list := []parity.Predictor{m.reference().Engine("interpreter"), m.gorgonia(t)}
+	list := []export.Predictor{m.reference().Engine("interpreter"), m.gorgonia(t)}
 	file := m.file(t, export.SignatureBag)
 	ort, info := backend(t, "onnxruntime", file)
 	list = append(list, ort)
@@ -185,7 +185,7 @@ type worst struct {
 	order []string
 }
 
-func (w *worst) add(name string, r *parity.Agreement) {
+func (w *worst) add(name string, r *export.Agreement) {
 	if w.pairs == nil {
 		w.pairs, w.where = map[string]float64{}, map[string]string{}
 	}
@@ -207,9 +207,9 @@ func (w *worst) log(t testing.TB) {
 }
 
 // hold measures the agreement and fails if engines disagree.
-func hold(t testing.TB, m *model, engines []parity.Predictor, o parity.Comparison) *parity.Agreement {
+func hold(t testing.TB, m *model, engines []export.Predictor, o export.Comparison) *export.Agreement {
 	t.Helper()
-	r, err := parity.Measure(engines, o)
+	r, err := export.Compare(engines, o)
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
@@ -254,11 +254,11 @@ func linear(s *graph.Node) []string {
 }
 
 // span returns the minimum and maximum of a node on the bags of o.
-func (m *model) span(t testing.TB, s *graph.Node, o parity.Comparison) (lo, hi float64) {
+func (m *model) span(t testing.TB, s *graph.Node, o export.Comparison) (lo, hi float64) {
 	t.Helper()
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for j, n := range o.Sizes {
-		values, err := m.interpret(parity.Bag(o, j), n)
+		values, err := m.interpret(o.Instances(j), n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +292,7 @@ func (m *model) grown(by float32) *model {
 
 // stretched scales the parameters of the scores so that the score of largest magnitude becomes
 // reach. It returns nil if all scores are zero.
-func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Comparison, reach float64) *model {
+func (m *model) stretched(t testing.TB, s *graph.Node, o export.Comparison, reach float64) *model {
 	t.Helper()
 	lo, hi := m.span(t, s, o)
 	extreme := hi
@@ -313,11 +313,11 @@ func (m *model) stretched(t testing.TB, s *graph.Node, o parity.Comparison, reac
 }
 
 // rounding returns how far float32 rounding alone changes the predictions of the bags of o.
-func (m *model) rounding(t testing.TB, o parity.Comparison) float64 {
+func (m *model) rounding(t testing.TB, o export.Comparison) float64 {
 	t.Helper()
 	worst := 0.0
 	for j, n := range o.Sizes {
-		p, a, err := m.reference().Rounding(parity.Bag(o, j), n)
+		p, a, err := m.reference().Rounding(o.Instances(j), n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func (m *model) rounding(t testing.TB, o parity.Comparison) float64 {
 // saturated therefore draws parameters several times, keeps the draw with the smallest effect and
 // returns that effect as rounding. The model is nil if there are no scores, if all are zero, or if
 // no parameter scales them (MIPLMA standardises them).
-func (m *model) saturated(t testing.TB, o parity.Comparison, reach float64) (best *model, rounding float64) {
+func (m *model) saturated(t testing.TB, o export.Comparison, reach float64) (best *model, rounding float64) {
 	t.Helper()
 	s := scoreOf(m.program.Infer)
 	if s == nil || len(linear(s)) == 0 {

@@ -1,6 +1,6 @@
 // Parity finds faults that an export could have: each mutant of a model file must be noticed.
 
-package parity_test
+package export_test
 
 import (
 	"context"
@@ -16,7 +16,6 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/runs/parity"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -141,19 +140,19 @@ func TestFaultsAreFound(t *testing.T) {
 					n.refused++
 					continue
 				}
-				mutant := parity.Predictor{Name: contract.BackendORT, Predict: func(x []float32, sizes []int) ([]float32, []float32,
+				mutant := export.Predictor{Name: contract.BackendORT, Predict: func(x []float32, sizes []int) ([]float32, []float32,
 					error) {
 					p, err := file.Predict(context.Background(), runtime.Bag{Instances: x, N: sizes[0]})
 					return p.Probabilities, p.Attention, err
 				}}
-				report, err := parity.Measure([]parity.Predictor{reference, mutant}, o)
+				report, err := export.Compare([]export.Predictor{reference, mutant}, o)
 				file.Close()
 				switch {
 				case err != nil || len(report.Failed) > 0:
 					n.refused++
-				case report.MaxAbsDiff <= parity.Tolerance:
+				case report.MaxAbsDiff <= export.Tolerance:
 					n.silent++ // the fault does not change the predictions of these bags
-				case report.MaxAbsDiff > parity.MaxTolerance:
+				case report.MaxAbsDiff > export.MaxTolerance:
 					if n.large++; report.OK {
 						t.Errorf("%s times %g: %s changes a prediction by %.2g and passes", m.name, grow, what, report.MaxAbsDiff)
 					}

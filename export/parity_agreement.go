@@ -1,6 +1,6 @@
 // The result of a comparison of engines: which pairs agree, which failed, and the verdict on the model.
 
-package parity
+package export
 
 import (
 	"errors"
@@ -31,7 +31,7 @@ type Failure struct {
 	Error  string `json:"error"`
 }
 
-// Agreement is the result of Measure.
+// Agreement is the result of Compare.
 type Agreement struct {
 	OK         bool      `json:"ok"`
 	MaxAbsDiff float64   `json:"max_abs_diff"`

@@ -1,15 +1,15 @@
 // Every engine predicts the same with shipped specs and random specs, also with saturated attention.
 
-package parity_test
+package export_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/parity"
 )
 
 // randomSpecs is how many random specs the tests of this package draw.
@@ -22,7 +22,7 @@ func sizes(m *model) []int {
 	if testing.Short() && isImage(m) {
 		return []int{1, 2, 40}
 	}
-	return parity.DefaultSizes
+	return export.DefaultSizes
 }
 
 func isImage(m *model) bool {
@@ -30,13 +30,13 @@ func isImage(m *model) bool {
 }
 
 // Every shipped spec predicts the same in every engine.
-func TestShippedSpecs(t *testing.T) {
+func TestParityOfShippedSpecs(t *testing.T) {
 	var w worst
 	for _, name := range language.TrainedNames() {
 		t.Run(name, func(t *testing.T) { // which closes its engines at its end
 			m := shipped(t, name, 0)
 			engines := m.engines(t)
-			if portable := name != "dsmil"; portable != (len(engines) == 5) { // see TestRandomSpecs
+			if portable := name != "dsmil"; portable != (len(engines) == 5) { // see TestParityOfRandomSpecs
 				t.Errorf("%s runs in onnx-go: %v", name, !portable)
 			}
 			w.add(name, hold(t, m, engines, m.bags(sizes(m), 1)))
@@ -46,7 +46,7 @@ func TestShippedSpecs(t *testing.T) {
 }
 
 // So does every random spec.
-func TestRandomSpecs(t *testing.T) {
+func TestParityOfRandomSpecs(t *testing.T) {
 	t.Parallel()
 	var w worst
 	for seed := range uint64(randomSpecs) {
@@ -59,14 +59,14 @@ func TestRandomSpecs(t *testing.T) {
 				!strings.Contains(src, ", tanh(bag_matmul("); portable != (len(engines) == 5) {
 				t.Errorf("%s runs in onnx-go: %v", m.name, !portable)
 			}
-			w.add(m.name, hold(t, m, engines, m.bags(parity.DefaultSizes, seed)))
+			w.add(m.name, hold(t, m, engines, m.bags(export.DefaultSizes, seed)))
 		})
 	}
 	w.log(t)
 }
 
 // Scores up to 60 on either side: beyond 18 float32's sigmoid is 0 or 1.
-func TestSaturatedAttention(t *testing.T) {
+func TestParityOfSaturatedAttention(t *testing.T) {
 	t.Parallel()
 	var w worst
 	held := 0
@@ -88,7 +88,7 @@ func TestSaturatedAttention(t *testing.T) {
 		})
 	}
 	for _, name := range language.TrainedNames() {
-		// Fresh networks see large images of noise as all the same. TestShippedSpecs has larger bags.
+		// Fresh networks see large images of noise as all the same. TestParityOfShippedSpecs has larger bags.
 		m, bags := shipped(t, name, 16), []int{1, 2, 40, 200}
 		if isImage(m) {
 			bags = []int{1, 2, 40}

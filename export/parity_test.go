@@ -1,6 +1,6 @@
 // The comparison of engines reports every difference, NaN and failure, and also dependence on the other bags of a run.
 
-package parity
+package export
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func scaled(name string, off float32) Predictor {
 	}}
 }
 
-func TestMeasure(t *testing.T) {
+func TestCompare(t *testing.T) {
 	o := Comparison{Instance: []int{2}, Sizes: []int{1, 3}, Seed: 7}
 	cases := []struct {
 		name string
@@ -35,7 +35,7 @@ func TestMeasure(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			r, err := Measure([]Predictor{scaled("one", 0), scaled("two", 0), scaled("three", c.off)}, o)
+			r, err := Compare([]Predictor{scaled("one", 0), scaled("two", 0), scaled("three", c.off)}, o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestMeasure(t *testing.T) {
 }
 
 // Class attention follows the attention. It is compared if both engines compute it.
-func TestMeasureClassAttention(t *testing.T) {
+func TestCompareClassAttention(t *testing.T) {
 	withClasses := func(off float32) Predictor {
 		e := scaled("classes", 0)
 		predict := e.Predict
@@ -67,7 +67,7 @@ func TestMeasureClassAttention(t *testing.T) {
 		return e
 	}
 	for off, ok := range map[float32]bool{0: true, 1e-3: false} {
-		r, err := Measure([]Predictor{withClasses(0), withClasses(off), scaled("one", 0)}, Comparison{Instance: []int{2},
+		r, err := Compare([]Predictor{withClasses(0), withClasses(off), scaled("one", 0)}, Comparison{Instance: []int{2},
 			Sizes: []int{1, 3}})
 		if err != nil {
 			t.Fatal(err)
@@ -78,9 +78,9 @@ func TestMeasureClassAttention(t *testing.T) {
 	}
 }
 
-func TestMeasureSeesNaN(t *testing.T) {
+func TestCompareSeesNaN(t *testing.T) {
 	nan := scaled("two", float32(math.NaN()))
-	r, err := Measure([]Predictor{scaled("one", 0), nan}, Comparison{Instance: []int{2}, Sizes: []int{2}})
+	r, err := Compare([]Predictor{scaled("one", 0), nan}, Comparison{Instance: []int{2}, Sizes: []int{2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestMeasureSeesNaN(t *testing.T) {
 	}
 }
 
-func TestMeasureReportsFailures(t *testing.T) {
+func TestCompareReportsFailures(t *testing.T) {
 	broken := Predictor{Name: "broken", Predict: func([]float32, []int) ([]float32, []float32, error) {
 		return nil, nil, errors.New("out of order")
 	}}
@@ -103,7 +103,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 		"broken: on a bag of 2: out of order": {scaled("one", 0), broken},
 		"short: 0 attention scores for a bag": {scaled("one", 0), short},
 	} {
-		r, err := Measure(engines, Comparison{Instance: []int{2}, Sizes: []int{2}})
+		r, err := Compare(engines, Comparison{Instance: []int{2}, Sizes: []int{2}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 		"at least two":                        {scaled("one", 0)},
 		"one returns 2 classes, wide returns": {scaled("one", 0), wide},
 	} {
-		_, err := Measure(engines, Comparison{Instance: []int{2}, Sizes: []int{2}})
+		_, err := Compare(engines, Comparison{Instance: []int{2}, Sizes: []int{2}})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
@@ -129,7 +129,7 @@ func TestMeasureReportsFailures(t *testing.T) {
 }
 
 // An engine whose predictions depend on the other bags of a run is found out.
-func TestMeasureTogether(t *testing.T) {
+func TestCompareTogether(t *testing.T) {
 	for _, leak := range []float32{0, 0.01} {
 		e := scaled("leaky", 0)
 		alone := e.Predict
@@ -141,7 +141,7 @@ func TestMeasureTogether(t *testing.T) {
 			}
 			return p, a, nil
 		}
-		r, err := Measure([]Predictor{scaled("one", 0), e}, Comparison{Instance: []int{2}, Sizes: []int{1, 2, 500}})
+		r, err := Compare([]Predictor{scaled("one", 0), e}, Comparison{Instance: []int{2}, Sizes: []int{1, 2, 500}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +163,7 @@ func TestBoundsFollowRounding(t *testing.T) {
 		o := Comparison{Instance: []int{2}, Sizes: []int{1}, Rounding: func([]float32, int) (float64, float64, error) {
 			return c.rounding, 0, nil
 		}}
-		r, err := Measure([]Predictor{scaled("one", 0), scaled("two", float32(c.off))}, o)
+		r, err := Compare([]Predictor{scaled("one", 0), scaled("two", float32(c.off))}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,15 +174,15 @@ func TestBoundsFollowRounding(t *testing.T) {
 }
 
 func TestBagDoesNotDependOnOtherSizes(t *testing.T) {
-	a := Bag(Comparison{Instance: []int{3}, Sizes: []int{1, 4}, Seed: 1}, 1)
-	b := Bag(Comparison{Instance: []int{3}, Sizes: []int{4}, Seed: 1}, 0)
+	a := Comparison{Instance: []int{3}, Sizes: []int{1, 4}, Seed: 1}.Instances(1)
+	b := Comparison{Instance: []int{3}, Sizes: []int{4}, Seed: 1}.Instances(0)
 	for i := range a {
 		if a[i] != b[i] {
 			t.Fatalf("element %d: %g and %g", i, a[i], b[i])
 		}
 	}
-	moved := Bag(Comparison{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3}, Std: []float32{0, 0, 2}},
-		0)
+	moved := Comparison{Instance: []int{3}, Sizes: []int{4}, Seed: 1, Mean: []float32{1, 2, 3},
+		Std: []float32{0, 0, 2}}.Instances(0)
 	if moved[0] != 1 || moved[1] != 2 || moved[2] == a[2] {
 		t.Errorf("mean and deviation are not applied: %v", moved[:3])
 	}
@@ -203,7 +203,7 @@ func TestRequiredSizes(t *testing.T) {
 	if !slices.Equal(required, []int{2, 6, 13}) || !slices.Equal(all, []int{1, 2, 6, 13, 40, 1000}) {
 		t.Fatalf("sizes %v, required %v", all, required)
 	}
-	r, err := Measure([]Predictor{scaled("one", 0), large}, Comparison{Instance: []int{2}, Sizes: all, Required: required})
+	r, err := Compare([]Predictor{scaled("one", 0), large}, Comparison{Instance: []int{2}, Sizes: all, Required: required})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +211,7 @@ func TestRequiredSizes(t *testing.T) {
 		!strings.Contains(r.Warnings[0], "one and large differ by 0.007 on a bag of 1000 instances") {
 		t.Errorf("%+v", r)
 	}
-	r, err = Measure([]Predictor{scaled("one", 0), large}, Comparison{Instance: []int{2}, Sizes: all})
+	r, err = Compare([]Predictor{scaled("one", 0), large}, Comparison{Instance: []int{2}, Sizes: all})
 	if err != nil || r.OK || len(r.Warnings) != 0 {
 		t.Errorf("all sizes required: %+v, %v", r, err)
 	}

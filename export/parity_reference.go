@@ -1,6 +1,6 @@
 // The reference of all comparisons: float64 predictions by the interpreter, and how much float32 rounding changes them.
 
-package parity
+package export
 
 import (
 	"maps"
@@ -27,7 +27,7 @@ func NewReference(p *compile.Program, params map[string][]float32) *Reference {
 	return r
 }
 
-// Engine returns the reference as an engine for Measure.
+// Engine returns the reference as an engine for Compare.
 func (r *Reference) Engine(name string) Predictor {
 	return Predictor{Name: name, Many: true, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
 		p, a, err := r.predict(x, sizes, nil)

@@ -1,5 +1,6 @@
-// Package parity compares the predictions of engines on the same seeded bags.
-package parity
+// Parity: the predictions of engines on the same seeded bags, compared.
+
+package export
 
 import (
 	"cmp"
@@ -11,7 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/workers"
 )
 
-// DefaultSizes are the numbers of instances of the bags that Measure draws: the smallest possible
+// DefaultSizes are the numbers of instances of the bags that Compare draws: the smallest possible
 // bag, a small, a medium and a large one.
 var DefaultSizes = []int{1, 2, 40, 1000}
 
@@ -34,7 +35,7 @@ func SizesLike(sizes []int) (all, required []int) {
 	return slices.Compact(all), required
 }
 
-// maxTogether is the largest bag that Measure combines with others in one run.
+// maxTogether is the largest bag that Compare combines with others in one run.
 const maxTogether = 100
 
 // Predictor predicts bags.
@@ -68,9 +69,9 @@ type Comparison struct {
 // prediction is the prediction of one engine for one bag, as Predictor.Predict returns it.
 type prediction struct{ probabilities, attention []float32 }
 
-// Measure runs all engines on the same bags, in parallel, and compares all pairs. The report
+// Compare runs all engines on the same bags, in parallel, and compares all pairs. The report
 // includes engines that fail or disagree, see Agreement.Err.
-func Measure(engines []Predictor, o Comparison) (*Agreement, error) {
+func Compare(engines []Predictor, o Comparison) (*Agreement, error) {
 	if len(engines) < 2 {
 		return nil, errors.New("parity needs at least two engines to compare")
 	}
@@ -124,7 +125,7 @@ func Measure(engines []Predictor, o Comparison) (*Agreement, error) {
 func predictions(e Predictor, o Comparison) ([]prediction, error) {
 	var found []prediction
 	for j, n := range o.Sizes {
-		p, a, err := e.Predict(Bag(o, j), []int{n})
+		p, a, err := e.Predict(o.Instances(j), []int{n})
 		if err != nil {
 			return nil, fmt.Errorf("on a bag of %d: %w", n, err)
 		}
@@ -143,7 +144,7 @@ func bagsTogether(e Predictor, o Comparison, classes int) ([]prediction, error) 
 	var which, sizes []int
 	for j, n := range o.Sizes {
 		if n <= maxTogether {
-			x, which, sizes = append(x, Bag(o, j)...), append(which, j), append(sizes, n)
+			x, which, sizes = append(x, o.Instances(j)...), append(which, j), append(sizes, n)
 		}
 	}
 	if !e.Many || len(sizes) < 2 {
@@ -165,9 +166,9 @@ func bagsTogether(e Predictor, o Comparison, classes int) ([]prediction, error) 
 	return found, nil
 }
 
-// Bag returns the instances of bag j of the options, [n, ...] row-major. Each bag has its own
+// Instances returns the instances of bag j, [n, ...] row-major. Each bag has its own
 // random stream, so its numbers do not depend on the other sizes.
-func Bag(o Comparison, j int) []float32 {
+func (o Comparison) Instances(j int) []float32 {
 	if o.Bag != nil {
 		return o.Bag(j)
 	}
@@ -220,7 +221,7 @@ func (b *bounds) of(j int, p, a float64) (probabilities, attention float64, err 
 	if v, ok := b.known[j]; ok {
 		return v[0], v[1], nil
 	}
-	p, a, err = b.o.Rounding(Bag(b.o, j), b.o.Sizes[j])
+	p, a, err = b.o.Rounding(b.o.Instances(j), b.o.Sizes[j])
 	if err != nil {
 		return 0, 0, fmt.Errorf("how far rounding moves the prediction of a bag of %d: %w", b.o.Sizes[j], err)
 	}

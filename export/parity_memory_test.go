@@ -1,6 +1,6 @@
 // A memory limit for the tests of this package, whose values of images are large and short-lived.
 
-package parity_test
+package export_test
 
 import (
 	"os"
