@@ -345,48 +345,49 @@ func (r *Reader) outOfRange(row *Row, path string, n *Node) {
 }
 
 // listOf decodes a list of values of one type.
-func listOf[T any](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string, *Node) (T,
-	bool)) ([]T, bool) {
-	if n.kind != listNode {
-		r.wrongType(row, path, n)
-		return nil, false
+func listOf[T any](of Type, read reading[T]) reading[[]T] {
+	return func(r *Reader, row *Row, path string, n *Node) (list []T, ok bool) {
+		if n.kind != listNode {
+			r.wrongType(row, path, n)
+			return nil, false
+		}
+		ok = true
+		for i, item := range n.items {
+			v, good := read(r, rowOfItem(row, of), EntryPath(path, i, item), item)
+			list, ok = append(list, v), ok && good
+		}
+		return list, ok
 	}
-	var list []T
-	ok := true
-	for i, item := range n.items {
-		v, good := read(r, rowOfItem(row, of), EntryPath(path, i, item), item)
-		list, ok = append(list, v), ok && good
-	}
-	return list, ok
 }
 
 // oneOrMore decodes one value or a list of values that do not repeat.
-func oneOrMore[T comparable](r *Reader, row *Row, of Type, path string, n *Node, read func(*Reader, *Row, string,
-	*Node) (T, bool)) (list []Value[T], ok bool) {
-	items := []*Node{n}
-	switch n.kind {
-	case listNode:
-		items = n.items
-	case mapNode:
-		r.wrongType(row, path, n)
-		return nil, false
-	}
-	if ok = len(items) > 0; !ok {
-		r.faults.Add(n.Errorf("%s is empty", path))
-	}
-	for i, item := range items {
-		at := path
-		if n.kind == listNode {
-			at = EntryPath(path, i, item)
+func oneOrMore[T comparable](of Type, read reading[T]) reading[[]Value[T]] {
+	return func(r *Reader, row *Row, path string, n *Node) (list []Value[T], ok bool) {
+		items := []*Node{n}
+		switch n.kind {
+		case listNode:
+			items = n.items
+		case mapNode:
+			r.wrongType(row, path, n)
+			return nil, false
 		}
-		v, good := read(r, rowOfItem(row, of), at, item)
-		if good && slices.ContainsFunc(list, func(had Value[T]) bool { return had.V == v }) {
-			r.faults.Add(item.Errorf("%#v is listed twice in %s", v, path))
-			good = false
+		if ok = len(items) > 0; !ok {
+			r.faults.Add(n.Errorf("%s is empty", path))
 		}
-		list, ok = append(list, Value[T]{V: v, Pos: item.pos}), ok && good
+		for i, item := range items {
+			at := path
+			if n.kind == listNode {
+				at = EntryPath(path, i, item)
+			}
+			v, good := read(r, rowOfItem(row, of), at, item)
+			if good && slices.ContainsFunc(list, func(had Value[T]) bool { return had.V == v }) {
+				r.faults.Add(item.Errorf("%#v is listed twice in %s", v, path))
+				good = false
+			}
+			list, ok = append(list, Value[T]{V: v, Pos: item.pos}), ok && good
+		}
+		return list, ok
 	}
-	return list, ok
 }
 
 func rowOfItem(r *Row, typ Type) *Row {

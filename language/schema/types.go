@@ -67,10 +67,13 @@ const (
 	Expression      // equation; the reader of its entry decodes it
 )
 
+// reading decodes a value of a type. ok is false after an error.
+type reading[T any] func(r *Reader, row *Row, path string, n *Node) (v T, ok bool)
+
 // valueType describes a type to messages, reader and schema.
 type valueType struct {
-	says   string                                                           // for messages
-	read   func(r *Reader, row *Row, path string, n *Node) (v any, ok bool) // nil: Reader.key or the caller reads it
+	says   string       // for messages
+	read   reading[any] // nil: Reader.key or the caller reads it
 	schema func(*Row) Object
 }
 
@@ -78,27 +81,29 @@ var types [Expression + 1]valueType
 
 func init() { // the readers refer to the table for their messages
 	types = [...]valueType{
-		Text:  {"text", reading((*Reader).Text), textSchema},
-		Whole: {"a whole number", reading((*Reader).whole), wholeSchema},
-		Real:  {"a number", reading((*Reader).real), realSchema},
-		Texts: {"text or a list of texts", reading((*Reader).oneOrMoreTexts), func(r *Row) Object {
+		Text:  {"text", anyOf((*Reader).Text), textSchema},
+		Whole: {"a whole number", anyOf((*Reader).whole), wholeSchema},
+		Real:  {"a number", anyOf((*Reader).real), realSchema},
+		Texts: {"text or a list of texts", anyOf(oneOrMore(Text, (*Reader).Text)), func(r *Row) Object {
 			return oneOrList(textSchema(r))
 		}},
-		Wholes: {"a whole number or a list of whole numbers", reading((*Reader).oneOrMoreWholes), func(r *Row) Object {
+		Wholes: {"a whole number or a list of whole numbers", anyOf((*Reader).oneOrMoreWholes), func(r *Row) Object {
 			return oneOrList(wholeSchema(r))
 		}},
 		Section: {"a map", nil, mapSchema},
 		List:    {"a list of maps", nil, mapsSchema},
 		Custom:  {"", nil, func(r *Row) Object { return r.Custom.Schema }},
-		Truth:   {"true or false", reading((*Reader).truth), func(*Row) Object { return Object{"type": "boolean"} }},
-		WholeList: {"a list of whole numbers", reading((*Reader).wholes), func(r *Row) Object {
+		Truth:   {"true or false", anyOf((*Reader).truth), func(*Row) Object { return Object{"type": "boolean"} }},
+		WholeList: {"a list of whole numbers", anyOf(listOf(Whole, (*Reader).whole)), func(r *Row) Object {
 			return ListOf(wholeSchema(r))
 		}},
-		RealList: {"a list of numbers", reading((*Reader).reals), func(r *Row) Object { return ListOf(realSchema(r)) }},
-		Size: {"a whole number or the name of a size", reading((*Reader).size), func(*Row) Object {
+		RealList: {"a list of numbers", anyOf(listOf(Real, (*Reader).real)), func(r *Row) Object {
+			return ListOf(realSchema(r))
+		}},
+		Size: {"a whole number or the name of a size", anyOf((*Reader).size), func(*Row) Object {
 			return SizeSchema
 		}},
-		SizeList: {"a list of sizes (whole numbers or names)", reading((*Reader).sizes), func(*Row) Object {
+		SizeList: {"a list of sizes (whole numbers or names)", anyOf((*Reader).sizes), func(*Row) Object {
 			return ListOf(SizeSchema)
 		}},
 		Expression: {"an equation", nil, func(*Row) Object { return ExpressionSchema }},
@@ -121,10 +126,6 @@ func (r *Reader) sizes(row *Row, path string, n *Node) (list []Str, ok bool) {
 	return list, true
 }
 
-func (r *Reader) wholes(row *Row, path string, n *Node) ([]int, bool) {
-	return listOf(r, row, Whole, path, n, (*Reader).whole)
-}
-
 func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
 	if n.kind != scalarNode || n.tag != "!!bool" || n.text != "true" && n.text != "false" {
 		r.wrongType(row, path, n)
@@ -133,25 +134,17 @@ func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
 	return n.text == "true", true
 }
 
-// oneOrMoreTexts decodes one text or a list of texts that do not repeat.
-func (r *Reader) oneOrMoreTexts(row *Row, path string, n *Node) ([]Str, bool) {
-	return oneOrMore(r, row, Text, path, n, (*Reader).Text)
-}
-
-func (r *Reader) reals(row *Row, path string, n *Node) ([]float64, bool) {
-	return listOf(r, row, Real, path, n, (*Reader).real)
-}
-
 // oneOrMoreWholes decodes one number or a list of numbers that do not repeat.
 func (r *Reader) oneOrMoreWholes(row *Row, path string, n *Node) (list []int, ok bool) {
-	values, ok := oneOrMore(r, row, Whole, path, n, (*Reader).whole)
+	values, ok := oneOrMore(Whole, (*Reader).whole)(r, row, path, n)
 	for _, v := range values {
 		list = append(list, v.V)
 	}
 	return list, ok
 }
 
-func reading[T any](read func(*Reader, *Row, string, *Node) (T, bool)) func(*Reader, *Row, string, *Node) (any, bool) {
+// anyOf is a reading of values of any type.
+func anyOf[T any](read reading[T]) reading[any] {
 	return func(r *Reader, row *Row, path string, n *Node) (any, bool) { return read(r, row, path, n) }
 }
 
