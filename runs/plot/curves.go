@@ -194,10 +194,7 @@ func pointTicks(curves []Curve, axes Axes) (ticks gonum.ConstantTicks, low, high
 func Dots(title string, axes Axes, panels []CurvePanel) []byte {
 	low, high := valueRange(panels, axes.MaxY)
 	columns, names := min(2, len(panels)), vg.Length(0)
-	rows := make([][]*panel, (len(panels)+columns-1)/columns)
-	for i := range rows {
-		rows[i] = make([]*panel, columns)
-	}
+	list := make([]*panel, len(panels))
 	for i, in := range panels {
 		p := newPanel(in.Heading, "", "")
 		var learners gonum.ConstantTicks
@@ -217,8 +214,9 @@ func Dots(title string, axes Axes, panels []CurvePanel) []byte {
 		if i >= len(panels)-columns {
 			p.X.Label.Text = axes.Y
 		}
-		rows[i/columns][i%columns] = p
+		list[i] = p
 	}
+	rows := inRows(list, columns)
 	height := len(rows)*(24*len(panels[0].Curves)+40) + 60
 	return drawPanels(names.Points()+280*float64(columns), float64(height), title, rows, nil)
 }

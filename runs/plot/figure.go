@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"image/color"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,12 @@ func drawPanels(width, height float64, title string, rows [][]*panel, legend []l
 	f := newFigure(width, height, title, legend)
 	f.panels(rows)
 	return f.svg()
+}
+
+// inRows returns panels in rows of equal length. The last one may have empty places.
+func inRows(panels []*panel, columns int) [][]*panel {
+	empty := make([]*panel, (columns-len(panels)%columns)%columns)
+	return slices.Collect(slices.Chunk(append(panels, empty...), columns))
 }
 
 // legendEntry is an entry of a legend: a line or, with fill, an area or, with dot, a dot.

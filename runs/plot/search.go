@@ -32,11 +32,7 @@ var light, dark = color.NRGBA{0x56, 0xB4, 0xE9, 0xA0}, blue
 
 // SearchCurves draws the measure of the trials over their epochs. y is the name of the measure.
 func SearchCurves(title, y string, panels []SearchPanel) []byte {
-	columns := min(2, len(panels))
-	rows := make([][]*panel, (len(panels)+columns-1)/columns)
-	for i := range rows {
-		rows[i] = make([]*panel, columns)
-	}
+	columns, list := min(2, len(panels)), make([]*panel, len(panels))
 	for i := range panels {
 		p, last := newPanel(panels[i].Heading, "epoch", ""), 1
 		if i%columns == 0 {
@@ -55,8 +51,9 @@ func SearchCurves(title, y string, panels []SearchPanel) []byte {
 		p.padRange()
 		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
 		p.spanEpochs(1, last)
-		rows[i/columns][i%columns] = p
+		list[i] = p
 	}
+	rows := inRows(list, columns)
 	legend := []legendEntry{{name: "trials", line: stroke(light)}, {name: "chosen", line: stroke(orange)}}
 	return drawPanels(360*float64(columns)+60, 90+230*float64(len(rows)), title, rows, legend)
 }
@@ -98,11 +95,7 @@ func SearchSettings(title, y string, grid *search.Grid, lower bool, searches []S
 		}
 	}
 	settings := grid.SettingsOf(all)
-	columns := min(3, len(settings))
-	rows := make([][]*panel, (len(settings)+columns-1)/columns)
-	for i := range rows {
-		rows[i] = make([]*panel, columns)
-	}
+	columns, list := min(3, len(settings)), make([]*panel, len(settings))
 	shown := false
 	for i := range settings {
 		heading := ""
@@ -118,8 +111,9 @@ func SearchSettings(title, y string, grid *search.Grid, lower bool, searches []S
 		p.padRange()
 		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
 		p.spanSetting(&settings[i])
-		rows[i/columns][i%columns] = p
+		list[i] = p
 	}
+	rows := inRows(list, columns)
 	legend := []legendEntry{{name: "stopped early", dot: light}, {name: "all epochs", dot: dark}}
 	if shown {
 		legend = append(legend, legendEntry{name: "chosen", dot: orange})

@@ -15,21 +15,13 @@ import (
 // (paper Eq. 6 and 7), with the true label highlighted. A bag whose largest weight ends on another label is marked as
 // wrong.
 func WeightTrajectories(title string, bags []train.Trajectory, classes []string) []byte {
-	cols := min(len(bags), 3)
-	rows := (len(bags) + cols - 1) / cols
-	plots := make([][]*panel, rows)
+	columns, list := min(len(bags), 3), make([]*panel, len(bags))
 	known, unknown := false, false
-	for i := range plots {
-		plots[i] = make([]*panel, cols)
-		for j := range cols {
-			at := i*cols + j
-			if at >= len(bags) {
-				continue
-			}
-			plots[i][j] = bagPanel(bags[at], classes, j == 0, at+cols >= len(bags))
-			known, unknown = known || bags[at].Label >= 0, unknown || bags[at].Label < 0
-		}
+	for i, bag := range bags {
+		list[i] = bagPanel(bag, classes, i%columns == 0, i+columns >= len(bags))
+		known, unknown = known || bag.Label >= 0, unknown || bag.Label < 0
 	}
+	rows := inRows(list, columns)
 	var legend []legendEntry
 	if known {
 		legend = append(legend, legendEntry{name: "true label", line: stroke(green)}, legendEntry{name: "false candidate",
@@ -38,7 +30,7 @@ func WeightTrajectories(title string, bags []train.Trajectory, classes []string)
 	if unknown {
 		legend = append(legend, legendEntry{name: "candidate, truth unknown", line: stroke(blue)})
 	}
-	return drawPanels(200*float64(max(cols, 2))+60, 175*float64(rows)+80, title, plots, legend)
+	return drawPanels(200*float64(max(columns, 2))+60, 175*float64(len(rows))+80, title, rows, legend)
 }
 
 // bagPanel draws one bag. Only the panels at the left and at the bottom have labels on their axes.
