@@ -30,7 +30,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	if sample := trials[0].Program.Spec.Data.Sample; sample.V > 0 {
 		return nil, trials[0].Program.Spec.AtUserLine(diag.Errorf(sample.Pos, "the engine xla trains on all instances of "+
 			"a bag and does not support data.sample").
-			WithNote("choose another engine with --engine ort"))
+			WithNote("choose another engine with --engine native"))
 	}
 	graphs, err := xla.NewGraphs(trials[0].Program)
 	if err != nil {
