@@ -20,6 +20,8 @@ type convolving struct {
 	padded             unsafe.Pointer // an image [C, H, W], if there is padding
 	unfolded           unsafe.Pointer // [taps, positions]
 	turned             unsafe.Pointer // [positions, taps], in rows of rowSize elements
+	weights            unsafe.Pointer // [O, taps], in rows of rowSize elements
+	sparse             kernel.Sparse  // the gradient of a result without its zeros
 }
 
 func newConvolving(g *graph.Convolution, run *[kernel.NumKernels]func(*kernel.Args)) convolving {
@@ -44,19 +46,26 @@ func (p *planner) conv(n *graph.Node, in []ref,
 	compute func(c *convolving, dst, a, b unsafe.Pointer, from, to int)) ref {
 	dst, c := p.result(n), newConvolving(n.Convolution(p.instances), &p.Kernels.Run)
 	size, units := c.Taps()*c.Positions(), c.N
-	sizes := [...]int{1, size, 1}
+	sizes := [...]int{1, size, 1, 1}
 	if c.pad != [2]int{} {
 		sizes[0] = c.Image()
 	}
 	if n.Op == graph.OpConv2DGradWeight {
 		units, sizes[1] = c.C*c.KH, 1
 	}
-	if n.Op == graph.OpConv2DGradWeight || n.Op == graph.OpConv2D && c.Stride[1] > 1 {
+	sparse := n.Op != graph.OpConv2D && c.maybeSparse()
+	if n.Op == graph.OpConv2DGradWeight || n.Op == graph.OpConv2D && c.Stride[1] > 1 || sparse {
 		sizes[2] = c.Positions() * rowSize(c.Taps())
+	}
+	if n.Op == graph.OpConv2DGradInput && sparse {
+		sizes[3] = c.O * rowSize(c.Taps())
 	}
 	each := slices.Repeat([]convolving{c}, max(1, min(p.Threads, units)))
 	var more []extent
-	for range each {
+	for i := range each {
+		if sparse {
+			each[i].sparse = make(kernel.Sparse, 0, c.O*c.Positions()+max(c.O, c.Positions()))
+		}
 		for _, size := range sizes {
 			more = append(more, extent{p.temporary(size), size})
 		}
@@ -67,17 +76,22 @@ func (p *planner) conv(n *graph.Node, in []ref,
 		bytes: [operands]int{4 * p.size(n), 4 * p.size(n.In[0]), 4 * p.size(n.In[1])},
 		loop: func(worker int, a *kernel.Args, from, to int) {
 			c, own := &each[worker], pointers[len(sizes)*worker:]
-			c.padded, c.unfolded, c.turned = *own[0], *own[1], *own[2]
+			c.padded, c.unfolded, c.turned, c.weights = *own[0], *own[1], *own[2], *own[3]
 			compute(c, a.Dst, a.A, a.B, from, to)
 		},
 	})
 	return dst
 }
 
-func (c *convolving) do(k kernel.Kernel, args kernel.Args) {
+func (c *convolving) do(k kernel.Kernel, args kernel.Args) { c.again(k, c.prepare(args)) }
+
+// prepare returns the arguments of calls that differ in a few of them.
+func (c *convolving) prepare(args kernel.Args) *kernel.Args {
 	c.call = args
-	c.run[k](&c.call)
+	return &c.call
 }
+
+func (c *convolving) again(k kernel.Kernel, args *kernel.Args) { c.run[k](args) }
 
 func conv(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, x, w unsafe.Pointer, from, to int) {
@@ -99,7 +113,11 @@ func convGradWeight(p *planner, n *graph.Node, in []ref) ref {
 		for i := range c.N {
 			c.turn(c.image(x, i), from, to)
 			args.A = at(dy, i*c.O*pos)
-			c.do(kernel.Gemm, args)
+			if c.listRows(floats(args.A, c.O*pos), args.SB) {
+				c.doSparse(args)
+			} else {
+				c.do(kernel.Gemm, args)
+			}
 			args.C, args.SC = args.Dst, args.SD
 		}
 	})
@@ -109,9 +127,18 @@ func convGradWeight(p *planner, n *graph.Node, in []ref) ref {
 func convGradInput(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, dy, w unsafe.Pointer, from, to int) {
 		pos, taps := c.Positions(), c.Taps()
+		row := 4 * rowSize(taps)
+		if c.maybeSparse() {
+			c.do(kernel.CopyRows, kernel.Args{Dst: c.weights, A: w, M: c.O, N: taps, SD: row, SA: 4 * taps})
+		}
 		for i := from; i < to; i++ {
-			c.do(kernel.Gemm, kernel.Args{Dst: c.unfolded, A: w, B: at(dy, i*c.O*pos), M: taps, N: pos, K: c.O,
-				SD: 4 * pos, SA: 4, TA: 4 * taps, SB: 4 * pos})
+			if y := at(dy, i*c.O*pos); c.listColumns(floats(y, c.O*pos), row) {
+				c.doSparse(kernel.Args{Dst: c.turned, B: c.weights, M: pos, N: taps, SD: row, SB: row, K: c.O})
+				c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: row, SD: 4 * pos})
+			} else {
+				c.do(kernel.Gemm, kernel.Args{Dst: c.unfolded, A: w, B: y, M: taps, N: pos, K: c.O, SD: 4 * pos, SA: 4,
+					TA: 4 * taps, SB: 4 * pos})
+			}
 			image := at(dst, i*c.C*c.height*c.width)
 			if c.pad == [2]int{} {
 				c.fold(image)
@@ -122,6 +149,43 @@ func convGradInput(p *planner, n *graph.Node, in []ref) ref {
 				TD: 4 * c.height * c.width, SD: 4 * c.width, TA: 4 * c.H * c.W, SA: 4 * c.W})
 		}
 	})
+}
+
+// maybeSparse reports whether a gradient of the result may be used without its zeros: pooling makes most of it zeros.
+// Rows of few taps are not worth it.
+func (c *convolving) maybeSparse() bool {
+	return c.Taps() >= 96 && 4*rowSize(c.Taps())*max(c.O, c.Positions()) <= kernel.MaxSparseOffset
+}
+
+// listRows lists the rows of the gradient dy [O, positions] of an image, if at most half of it is not 0. Otherwise, or
+// if it is never sparse, it returns false.
+func (c *convolving) listRows(dy []float32, stride int) bool {
+	return c.list(dy, c.O, c.Positions(), c.Positions(), 1, stride)
+}
+
+// listColumns is listRows for the transposed gradient.
+func (c *convolving) listColumns(dy []float32, stride int) bool {
+	return c.list(dy, c.Positions(), c.O, 1, c.Positions(), stride)
+}
+
+func (c *convolving) list(dy []float32, rows, columns, rowStep, step, stride int) bool {
+	if !c.maybeSparse() {
+		return false
+	}
+	c.sparse = c.sparse[:0]
+	for r := range rows {
+		if len(c.sparse)-r > len(dy)/2 {
+			return false
+		}
+		c.sparse = c.sparse.AppendRow(dy[r*rowStep:], columns, step, stride)
+	}
+	return len(c.sparse)-rows <= len(dy)/2
+}
+
+// doSparse computes a product of the list with K rows of b.
+func (c *convolving) doSparse(args kernel.Args) {
+	args.A, args.TD, args.K = unsafe.Pointer(unsafe.SliceData(c.sparse)), args.K, len(c.sparse)
+	c.do(kernel.SparseGemm, args)
 }
 
 // inside returns the address of the first element of the padded image that is not padding.
@@ -147,12 +211,12 @@ func (c *convolving) unfold(image unsafe.Pointer) {
 		c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: 4 * rowSize(taps), SD: 4 * pos})
 		return
 	}
-	args := kernel.Args{Dst: c.unfolded, K: c.KW, M: c.OH, N: c.OW, TD: 4 * pos, SD: 4 * c.OW, TA: 4,
-		SA: 4 * c.Stride[0] * c.W}
+	args := c.prepare(kernel.Args{Dst: c.unfolded, K: c.KW, M: c.OH, N: c.OW, TD: 4 * pos, SD: 4 * c.OW, TA: 4,
+		SA: 4 * c.Stride[0] * c.W})
 	for channel := range c.C {
 		for ky := range c.KH {
 			args.A = at(image, (channel*c.H+ky)*c.W)
-			c.do(kernel.CopyBlocks, args)
+			c.again(kernel.CopyBlocks, args)
 			args.Dst = at(args.Dst, c.KW*pos)
 		}
 	}
@@ -162,11 +226,11 @@ func (c *convolving) unfold(image unsafe.Pointer) {
 // number from to before number to, counted over the channels.
 func (c *convolving) turn(image unsafe.Pointer, from, to int) {
 	row := rowSize((to - from) * c.KW)
-	args := kernel.Args{Dst: c.turned, K: c.OH, M: c.OW, N: c.KW, TD: 4 * c.OW * row, SD: 4 * row,
-		TA: 4 * c.Stride[0] * c.W, SA: 4 * c.Stride[1]}
+	args := c.prepare(kernel.Args{Dst: c.turned, K: c.OH, M: c.OW, N: c.KW, TD: 4 * c.OW * row, SD: 4 * row,
+		TA: 4 * c.Stride[0] * c.W, SA: 4 * c.Stride[1]})
 	for r := from; r < to; r++ {
 		args.A = at(image, (r/c.KH*c.H+r%c.KH)*c.W)
-		c.do(kernel.CopyBlocks, args)
+		c.again(kernel.CopyBlocks, args)
 		args.Dst = at(args.Dst, c.KW)
 	}
 }
@@ -178,13 +242,13 @@ func (c *convolving) fold(image unsafe.Pointer) {
 		return
 	}
 	pos := c.Positions()
-	args := kernel.Args{Dst: image, N: c.W, K: c.KW, SA: 4 * (c.KW*pos - c.OW), TA: 4 * pos}
+	args := c.prepare(kernel.Args{Dst: image, N: c.W, K: c.KW, SA: 4 * (c.KW*pos - c.OW), TA: 4 * pos})
 	for channel := range c.C {
 		for y := range c.H { // row ky of the kernel reads it at the row y - ky of the positions
 			first, last := max(0, y-c.OH+1), min(y, c.KH-1)
 			args.M = last - first + 1
 			args.A = at(c.unfolded, (channel*c.KH+first)*c.KW*pos+(y-first)*c.OW)
-			c.do(kernel.Fold, args)
+			c.again(kernel.Fold, args)
 			args.Dst = at(args.Dst, c.W)
 		}
 	}

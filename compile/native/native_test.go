@@ -284,6 +284,27 @@ func TestUpdatesInPlace(t *testing.T) {
 	}
 }
 
+// TestGradientsOfPooledConvolutions checks gradients of large kernels, of which pooling makes most of the results zeros.
+func TestGradientsOfPooledConvolutions(t *testing.T) {
+	for _, c := range []struct {
+		size        graph.Dim
+		stride, pad [2]int
+	}{{12, [2]int{1, 1}, [2]int{}}, {9, [2]int{1, 1}, [2]int{2, 1}}, {16, [2]int{2, 2}, [2]int{1, 1}}} {
+		b := graph.NewBuilder(fmt.Sprint(c))
+		x, w := b.Param("x", graph.Shape{3, 4, c.size, c.size}), b.Param("w", graph.Shape{6, 4, 5, 5})
+		y := b.MaxPool2D(b.Relu(b.Conv2D(x, w, c.stride, c.pad)), [2]int{2, 2}, [2]int{2, 2})
+		b.Output("loss", b.SumAll(b.Tanh(y)))
+		g, err := b.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		g = gradientOf(t, g)
+		env := modeltest.RandomEnv(g, 1, []int{1})
+		env.Values["bag_of"] = &graph.Tensor{Shape: []int{1}, Ints: []int{0}}
+		compare(t, g, env, 1e-4)
+	}
+}
+
 // TestJoinedCalls checks that a dense layer with a ReLU and its gradient have no calls for the ReLU and its comparison.
 func TestJoinedCalls(t *testing.T) {
 	b := graph.NewBuilder("dense")

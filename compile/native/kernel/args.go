@@ -43,6 +43,8 @@ const (
 	blocksA           // K blocks, which are TA bytes apart, of M rows of N numbers
 	windows           // M rows of K rows, which are TA bytes apart, of N-K+1 numbers
 	quads             // 2M rows of 2N numbers
+	terms             // the K words of a Sparse
+	gathered          // TD rows of N numbers
 	random            // a Random
 )
 
@@ -77,6 +79,10 @@ func (o operand) extent(a *Args, stride int) int {
 		columns = int(unsafe.Sizeof(Random{})) / elem
 	case quads:
 		rows, columns = 2*a.M, 2*a.N
+	case terms:
+		columns = a.K * int(unsafe.Sizeof(Sparse{}[0])) / elem
+	case gathered:
+		rows, columns = a.TD, a.N
 	}
 	if rows <= 0 || columns <= 0 || blocks <= 0 {
 		return 0
@@ -89,7 +95,7 @@ func (o operand) offset(axis Split, at, stride int) int {
 	switch {
 	case axis == ByRows && (o == matrix || o == perRow || o == left), axis == ByColumns && o == turned:
 		return at * stride
-	case axis == ByRows && (o == column || o == turned), axis == ByColumns && (o == line || o == matrix || o == right):
+	case axis == ByRows && (o == column || o == turned), axis == ByColumns && (o == line || o == matrix || o == right || o == gathered):
 		return at * elem
 	}
 	return 0

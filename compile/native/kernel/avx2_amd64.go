@@ -179,6 +179,9 @@ func gemm5x256(args *Args)
 //go:noescape
 func gemm6x256(args *Args)
 
+//go:noescape
+func sparseGemm256(args *Args)
+
 // strip256 computes a product of at most 6 rows.
 func strip256(rows int, args *Args) {
 	switch rows {
@@ -253,6 +256,7 @@ func avx2Set() *Set {
 		MaxOfFour:        maxOfFour256,
 		MaxOfFourGrad:    maxOfFourGrad256,
 		Dropout:          dropout256,
+		SparseGemm:       sparseGemm256,
 		Gemm:             gemm256,
 	}}
 }

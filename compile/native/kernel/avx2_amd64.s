@@ -7072,9 +7072,9 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 tile529:
 	CMPQ    SI, $0x00000040
 	JLT     next530
-	TESTQ   BX, BX
-	JEQ     zeros532
 	MOVQ    BX, R9
+	TESTQ   R9, R9
+	JEQ     zeros532
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
 	VMOVUPS 64(R9), Y2
@@ -7169,9 +7169,9 @@ next530:
 tile537:
 	CMPQ    SI, $0x00000010
 	JLT     next538
-	TESTQ   BX, BX
-	JEQ     zeros540
 	MOVQ    BX, R9
+	TESTQ   R9, R9
+	JEQ     zeros540
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
 	JMP     ready541
@@ -7405,9 +7405,9 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 tile569:
 	CMPQ    SI, $0x00000020
 	JLT     next570
-	TESTQ   BX, BX
-	JEQ     zeros572
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros572
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7509,9 +7509,9 @@ next570:
 tile577:
 	CMPQ    SI, $0x00000010
 	JLT     next578
-	TESTQ   BX, BX
-	JEQ     zeros580
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros580
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
@@ -7818,9 +7818,9 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 tile609:
 	CMPQ    SI, $0x00000018
 	JLT     next610
-	TESTQ   BX, BX
-	JEQ     zeros612
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros612
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7931,9 +7931,9 @@ next610:
 tile617:
 	CMPQ    SI, $0x00000010
 	JLT     next618
-	TESTQ   BX, BX
-	JEQ     zeros620
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros620
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
@@ -8308,9 +8308,9 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 tile649:
 	CMPQ    SI, $0x00000010
 	JLT     next650
-	TESTQ   BX, BX
-	JEQ     zeros652
 	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JEQ     zeros652
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -8752,9 +8752,9 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 tile681:
 	CMPQ    SI, $0x00000010
 	JLT     next682
-	TESTQ   BX, BX
-	JEQ     zeros684
 	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JEQ     zeros684
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -9264,9 +9264,9 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 tile713:
 	CMPQ    SI, $0x00000010
 	JLT     next714
-	TESTQ   BX, BX
-	JEQ     zeros716
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros716
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
 	ADDQ    80(AX), R12
@@ -9823,5 +9823,359 @@ piece742:
 
 piece743:
 end712:
+	VZEROUPPER
+	RET
+
+// func sparseGemm256(args *byte)
+// Requires: AVX, FMA3
+TEXT ·sparseGemm256(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 32(AX), $0x00
+	JLE  end744
+	CMPQ 40(AX), $0x00
+	JLE  end744
+	MOVQ (AX), CX
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), BX
+	MOVQ 40(AX), SI
+
+tile745:
+	CMPQ SI, $0x00000040
+	JLT  next746
+	MOVQ CX, DI
+	MOVQ BX, R8
+	MOVQ 8(AX), R9
+	MOVQ 32(AX), R10
+
+row748:
+	MOVQ    R8, R11
+	TESTQ   R11, R11
+	JEQ     zeros750
+	VMOVUPS (R11), Y0
+	VMOVUPS 32(R11), Y1
+	VMOVUPS 64(R11), Y2
+	VMOVUPS 96(R11), Y3
+	VMOVUPS 128(R11), Y4
+	VMOVUPS 160(R11), Y5
+	VMOVUPS 192(R11), Y6
+	VMOVUPS 224(R11), Y7
+	JMP     ready751
+
+zeros750:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+ready751:
+	MOVQ  (R9), R11
+	ADDQ  $0x08, R9
+	TESTQ R11, R11
+	JEQ   summed753
+
+term752:
+	MOVQ         (R9), R12
+	SHRQ         $0x20, R12
+	ADDQ         DX, R12
+	VBROADCASTSS (R9), Y8
+	VFMADD231PS  (R12), Y8, Y0
+	VFMADD231PS  32(R12), Y8, Y1
+	VFMADD231PS  64(R12), Y8, Y2
+	VFMADD231PS  96(R12), Y8, Y3
+	VFMADD231PS  128(R12), Y8, Y4
+	VFMADD231PS  160(R12), Y8, Y5
+	VFMADD231PS  192(R12), Y8, Y6
+	VFMADD231PS  224(R12), Y8, Y7
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNE          term752
+
+summed753:
+	MOVQ    DI, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	VMOVUPS Y2, 64(R11)
+	VMOVUPS Y3, 96(R11)
+	VMOVUPS Y4, 128(R11)
+	VMOVUPS Y5, 160(R11)
+	VMOVUPS Y6, 192(R11)
+	VMOVUPS Y7, 224(R11)
+	DECQ    R10
+	JLE     last749
+	ADDQ    56(AX), DI
+	TESTQ   R8, R8
+	JEQ     row748
+	ADDQ    80(AX), R8
+	JMP     row748
+
+last749:
+	ADDQ  $0x00000100, CX
+	ADDQ  $0x00000100, DX
+	TESTQ BX, BX
+	JEQ   same747
+	ADDQ  $0x00000100, BX
+
+same747:
+	SUBQ $0x00000040, SI
+	JMP  tile745
+
+next746:
+tile754:
+	CMPQ SI, $0x00000010
+	JLT  next755
+	MOVQ CX, DI
+	MOVQ BX, R8
+	MOVQ 8(AX), R9
+	MOVQ 32(AX), R10
+
+row757:
+	MOVQ    R8, R11
+	TESTQ   R11, R11
+	JEQ     zeros759
+	VMOVUPS (R11), Y0
+	VMOVUPS 32(R11), Y1
+	JMP     ready760
+
+zeros759:
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+ready760:
+	MOVQ  (R9), R11
+	ADDQ  $0x08, R9
+	TESTQ R11, R11
+	JEQ   summed762
+
+term761:
+	MOVQ         (R9), R12
+	SHRQ         $0x20, R12
+	ADDQ         DX, R12
+	VBROADCASTSS (R9), Y2
+	VFMADD231PS  (R12), Y2, Y0
+	VFMADD231PS  32(R12), Y2, Y1
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNE          term761
+
+summed762:
+	MOVQ    DI, R11
+	VMOVUPS Y0, (R11)
+	VMOVUPS Y1, 32(R11)
+	DECQ    R10
+	JLE     last758
+	ADDQ    56(AX), DI
+	TESTQ   R8, R8
+	JEQ     row757
+	ADDQ    80(AX), R8
+	JMP     row757
+
+last758:
+	ADDQ  $0x00000040, CX
+	ADDQ  $0x00000040, DX
+	TESTQ BX, BX
+	JEQ   same756
+	ADDQ  $0x00000040, BX
+
+same756:
+	SUBQ $0x00000010, SI
+	JMP  tile754
+
+next755:
+	TESTQ   SI, SI
+	JLE     end744
+	CMPQ    SI, $0x08
+	JEQ     one763
+	JLT     part764
+	SUBQ    $0x08, SI
+	LEAQ    masks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVDQU (DI), Y0
+	MOVQ    BX, BX
+	MOVQ    8(AX), DI
+	MOVQ    32(AX), R8
+
+row765:
+	MOVQ       BX, R9
+	TESTQ      R9, R9
+	JEQ        zeros767
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS 32(R9), Y0, Y2
+	JMP        ready768
+
+zeros767:
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+
+ready768:
+	MOVQ  (DI), R9
+	ADDQ  $0x08, DI
+	TESTQ R9, R9
+	JEQ   summed770
+
+term769:
+	MOVQ         (DI), R10
+	SHRQ         $0x20, R10
+	ADDQ         DX, R10
+	VBROADCASTSS (DI), Y3
+	VFMADD231PS  (R10), Y3, Y1
+	VMASKMOVPS   32(R10), Y0, Y4
+	VFMADD231PS  Y4, Y3, Y2
+	ADDQ         $0x08, DI
+	DECQ         R9
+	JNE          term769
+
+summed770:
+	MOVQ         CX, R9
+	VMOVUPS      Y1, (R9)
+	LEAQ         32(CX), R9
+	TESTQ        $0x00000004, SI
+	JEQ          piece771
+	VMOVUPS      X2, (R9)
+	VEXTRACTF128 $0x01, Y2, X2
+	ADDQ         $0x10, R9
+
+piece771:
+	TESTQ   $0x00000002, SI
+	JEQ     piece772
+	VMOVLPS X2, (R9)
+	VPSRLDQ $0x08, X2, X2
+	ADDQ    $0x08, R9
+
+piece772:
+	TESTQ  $0x00000001, SI
+	JEQ    piece773
+	VMOVSS X2, (R9)
+
+piece773:
+	DECQ  R8
+	JLE   last766
+	ADDQ  56(AX), CX
+	TESTQ BX, BX
+	JEQ   row765
+	ADDQ  80(AX), BX
+	JMP   row765
+
+last766:
+	JMP end744
+
+one763:
+	MOVQ BX, BX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row774:
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JEQ     zeros776
+	VMOVUPS (R8), Y0
+	JMP     ready777
+
+zeros776:
+	VXORPS Y0, Y0, Y0
+
+ready777:
+	MOVQ  (SI), R8
+	ADDQ  $0x08, SI
+	TESTQ R8, R8
+	JEQ   summed779
+
+term778:
+	MOVQ         (SI), R9
+	SHRQ         $0x20, R9
+	ADDQ         DX, R9
+	VBROADCASTSS (SI), Y1
+	VFMADD231PS  (R9), Y1, Y0
+	ADDQ         $0x08, SI
+	DECQ         R8
+	JNE          term778
+
+summed779:
+	MOVQ    CX, R8
+	VMOVUPS Y0, (R8)
+	DECQ    DI
+	JLE     last775
+	ADDQ    56(AX), CX
+	TESTQ   BX, BX
+	JEQ     row774
+	ADDQ    80(AX), BX
+	JMP     row774
+
+last775:
+	JMP end744
+
+part764:
+	LEAQ    masks<>+32(SB), DI
+	MOVQ    SI, R8
+	SHLQ    $0x02, R8
+	SUBQ    R8, DI
+	VMOVDQU (DI), Y0
+	MOVQ    BX, BX
+	MOVQ    8(AX), DI
+	MOVQ    32(AX), R8
+
+row780:
+	MOVQ       BX, R9
+	TESTQ      R9, R9
+	JEQ        zeros782
+	VMASKMOVPS (R9), Y0, Y1
+	JMP        ready783
+
+zeros782:
+	VXORPS Y1, Y1, Y1
+
+ready783:
+	MOVQ  (DI), R9
+	ADDQ  $0x08, DI
+	TESTQ R9, R9
+	JEQ   summed785
+
+term784:
+	MOVQ         (DI), R10
+	SHRQ         $0x20, R10
+	ADDQ         DX, R10
+	VBROADCASTSS (DI), Y2
+	VMASKMOVPS   (R10), Y0, Y3
+	VFMADD231PS  Y3, Y2, Y1
+	ADDQ         $0x08, DI
+	DECQ         R9
+	JNE          term784
+
+summed785:
+	MOVQ         CX, R9
+	TESTQ        $0x00000004, SI
+	JEQ          piece786
+	VMOVUPS      X1, (R9)
+	VEXTRACTF128 $0x01, Y1, X1
+	ADDQ         $0x10, R9
+
+piece786:
+	TESTQ   $0x00000002, SI
+	JEQ     piece787
+	VMOVLPS X1, (R9)
+	VPSRLDQ $0x08, X1, X1
+	ADDQ    $0x08, R9
+
+piece787:
+	TESTQ  $0x00000001, SI
+	JEQ    piece788
+	VMOVSS X1, (R9)
+
+piece788:
+	DECQ  R8
+	JLE   last781
+	ADDQ  56(AX), CX
+	TESTQ BX, BX
+	JEQ   row780
+	ADDQ  80(AX), BX
+	JMP   row780
+
+last781:
+end744:
 	VZEROUPPER
 	RET

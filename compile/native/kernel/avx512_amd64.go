@@ -197,6 +197,9 @@ func gemm11x512(args *Args)
 //go:noescape
 func gemm12x512(args *Args)
 
+//go:noescape
+func sparseGemm512(args *Args)
+
 // strip512 computes a product of at most 12 rows.
 func strip512(rows int, args *Args) {
 	switch rows {
@@ -283,6 +286,7 @@ func avx512Set() *Set {
 		MaxOfFour:        maxOfFour512,
 		MaxOfFourGrad:    maxOfFourGrad512,
 		Dropout:          dropout512,
+		SparseGemm:       sparseGemm512,
 		Gemm:             gemm512,
 	}}
 }

@@ -4548,9 +4548,9 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 tile321:
 	CMPQ    SI, $0x00000080
 	JLT     next322
-	TESTQ   BX, BX
-	JEQ     zeros324
 	MOVQ    BX, R9
+	TESTQ   R9, R9
+	JEQ     zeros324
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -4645,9 +4645,9 @@ next322:
 tile329:
 	CMPQ    SI, $0x00000020
 	JLT     next330
-	TESTQ   BX, BX
-	JEQ     zeros332
 	MOVQ    BX, R9
+	TESTQ   R9, R9
+	JEQ     zeros332
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	JMP     ready333
@@ -4842,9 +4842,9 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 tile355:
 	CMPQ    SI, $0x00000080
 	JLT     next356
-	TESTQ   BX, BX
-	JEQ     zeros358
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros358
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5006,9 +5006,9 @@ next356:
 tile363:
 	CMPQ    SI, $0x00000020
 	JLT     next364
-	TESTQ   BX, BX
-	JEQ     zeros366
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros366
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
@@ -5254,9 +5254,9 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 tile389:
 	CMPQ    SI, $0x00000060
 	JLT     next390
-	TESTQ   BX, BX
-	JEQ     zeros392
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros392
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5433,9 +5433,9 @@ next390:
 tile397:
 	CMPQ    SI, $0x00000020
 	JLT     next398
-	TESTQ   BX, BX
-	JEQ     zeros400
 	MOVQ    BX, R10
+	TESTQ   R10, R10
+	JEQ     zeros400
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
@@ -5734,9 +5734,9 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 tile423:
 	CMPQ    SI, $0x00000040
 	JLT     next424
-	TESTQ   BX, BX
-	JEQ     zeros426
 	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JEQ     zeros426
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -5900,9 +5900,9 @@ next424:
 tile431:
 	CMPQ    SI, $0x00000020
 	JLT     next432
-	TESTQ   BX, BX
-	JEQ     zeros434
 	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JEQ     zeros434
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6253,9 +6253,9 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 tile457:
 	CMPQ    SI, $0x00000040
 	JLT     next458
-	TESTQ   BX, BX
-	JEQ     zeros460
 	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JEQ     zeros460
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -6450,9 +6450,9 @@ next458:
 tile465:
 	CMPQ    SI, $0x00000020
 	JLT     next466
-	TESTQ   BX, BX
-	JEQ     zeros468
 	MOVQ    BX, R11
+	TESTQ   R11, R11
+	JEQ     zeros468
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6856,9 +6856,9 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 tile491:
 	CMPQ    SI, $0x00000040
 	JLT     next492
-	TESTQ   BX, BX
-	JEQ     zeros494
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros494
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	VMOVUPS 128(R12), Z2
@@ -7084,9 +7084,9 @@ next492:
 tile499:
 	CMPQ    SI, $0x00000020
 	JLT     next500
-	TESTQ   BX, BX
-	JEQ     zeros502
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros502
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -7542,9 +7542,9 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 tile525:
 	CMPQ    SI, $0x00000020
 	JLT     next526
-	TESTQ   BX, BX
-	JEQ     zeros528
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros528
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8052,9 +8052,9 @@ TEXT ·gemm8x512(SB), NOSPLIT, $0-8
 tile551:
 	CMPQ    SI, $0x00000020
 	JLT     next552
-	TESTQ   BX, BX
-	JEQ     zeros554
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros554
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8626,9 +8626,9 @@ TEXT ·gemm9x512(SB), NOSPLIT, $0-8
 tile577:
 	CMPQ    SI, $0x00000020
 	JLT     next578
-	TESTQ   BX, BX
-	JEQ     zeros580
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros580
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -9252,9 +9252,9 @@ TEXT ·gemm10x512(SB), NOSPLIT, $0-8
 tile603:
 	CMPQ    SI, $0x00000020
 	JLT     next604
-	TESTQ   BX, BX
-	JEQ     zeros606
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros606
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -9930,9 +9930,9 @@ TEXT ·gemm11x512(SB), NOSPLIT, $0-8
 tile629:
 	CMPQ    SI, $0x00000020
 	JLT     next630
-	TESTQ   BX, BX
-	JEQ     zeros632
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros632
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10660,9 +10660,9 @@ TEXT ·gemm12x512(SB), NOSPLIT, $0-8
 tile655:
 	CMPQ    SI, $0x00000020
 	JLT     next656
-	TESTQ   BX, BX
-	JEQ     zeros658
 	MOVQ    BX, R12
+	TESTQ   R12, R12
+	JEQ     zeros658
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -11422,5 +11422,304 @@ plain679:
 	VMOVUPS Z11, K1, (CX)
 
 end654:
+	VZEROUPPER
+	RET
+
+// func sparseGemm512(args *byte)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sparseGemm512(SB), NOSPLIT, $0-8
+	MOVQ args+0(FP), AX
+	CMPQ 32(AX), $0x00
+	JLE  end680
+	CMPQ 40(AX), $0x00
+	JLE  end680
+	MOVQ (AX), CX
+	MOVQ 16(AX), DX
+	MOVQ 24(AX), BX
+	MOVQ 40(AX), SI
+
+tile681:
+	CMPQ SI, $0x00000040
+	JLT  next682
+	MOVQ CX, DI
+	MOVQ BX, R8
+	MOVQ 8(AX), R9
+	MOVQ 32(AX), R10
+
+row684:
+	MOVQ    R8, R11
+	TESTQ   R11, R11
+	JEQ     zeros686
+	VMOVUPS (R11), Z0
+	VMOVUPS 64(R11), Z1
+	VMOVUPS 128(R11), Z2
+	VMOVUPS 192(R11), Z3
+	JMP     ready687
+
+zeros686:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+	VPXORD Z2, Z2, Z2
+	VPXORD Z3, Z3, Z3
+
+ready687:
+	MOVQ  (R9), R11
+	ADDQ  $0x08, R9
+	TESTQ R11, R11
+	JEQ   summed689
+
+term688:
+	MOVQ         (R9), R12
+	SHRQ         $0x20, R12
+	ADDQ         DX, R12
+	VBROADCASTSS (R9), Z4
+	VFMADD231PS  (R12), Z4, Z0
+	VFMADD231PS  64(R12), Z4, Z1
+	VFMADD231PS  128(R12), Z4, Z2
+	VFMADD231PS  192(R12), Z4, Z3
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNE          term688
+
+summed689:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	VMOVUPS Z2, 128(R11)
+	VMOVUPS Z3, 192(R11)
+	DECQ    R10
+	JLE     last685
+	ADDQ    56(AX), DI
+	TESTQ   R8, R8
+	JEQ     row684
+	ADDQ    80(AX), R8
+	JMP     row684
+
+last685:
+	ADDQ  $0x00000100, CX
+	ADDQ  $0x00000100, DX
+	TESTQ BX, BX
+	JEQ   same683
+	ADDQ  $0x00000100, BX
+
+same683:
+	SUBQ $0x00000040, SI
+	JMP  tile681
+
+next682:
+tile690:
+	CMPQ SI, $0x00000020
+	JLT  next691
+	MOVQ CX, DI
+	MOVQ BX, R8
+	MOVQ 8(AX), R9
+	MOVQ 32(AX), R10
+
+row693:
+	MOVQ    R8, R11
+	TESTQ   R11, R11
+	JEQ     zeros695
+	VMOVUPS (R11), Z0
+	VMOVUPS 64(R11), Z1
+	JMP     ready696
+
+zeros695:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+ready696:
+	MOVQ  (R9), R11
+	ADDQ  $0x08, R9
+	TESTQ R11, R11
+	JEQ   summed698
+
+term697:
+	MOVQ         (R9), R12
+	SHRQ         $0x20, R12
+	ADDQ         DX, R12
+	VBROADCASTSS (R9), Z2
+	VFMADD231PS  (R12), Z2, Z0
+	VFMADD231PS  64(R12), Z2, Z1
+	ADDQ         $0x08, R9
+	DECQ         R11
+	JNE          term697
+
+summed698:
+	MOVQ    DI, R11
+	VMOVUPS Z0, (R11)
+	VMOVUPS Z1, 64(R11)
+	DECQ    R10
+	JLE     last694
+	ADDQ    56(AX), DI
+	TESTQ   R8, R8
+	JEQ     row693
+	ADDQ    80(AX), R8
+	JMP     row693
+
+last694:
+	ADDQ  $0x00000080, CX
+	ADDQ  $0x00000080, DX
+	TESTQ BX, BX
+	JEQ   same692
+	ADDQ  $0x00000080, BX
+
+same692:
+	SUBQ $0x00000020, SI
+	JMP  tile690
+
+next691:
+	TESTQ SI, SI
+	JLE   end680
+	CMPQ  SI, $0x10
+	JEQ   one699
+	JLT   part700
+	SUBQ  $0x10, SI
+	MOVQ  $0x00000001, DI
+	SHLXQ SI, DI, DI
+	DECQ  DI
+	KMOVW DI, K1
+	MOVQ  BX, BX
+	MOVQ  8(AX), SI
+	MOVQ  32(AX), DI
+
+row701:
+	MOVQ      BX, R8
+	TESTQ     R8, R8
+	JEQ       zeros703
+	VMOVUPS   (R8), Z0
+	VMOVUPS.Z 64(R8), K1, Z1
+	JMP       ready704
+
+zeros703:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+ready704:
+	MOVQ  (SI), R8
+	ADDQ  $0x08, SI
+	TESTQ R8, R8
+	JEQ   summed706
+
+term705:
+	MOVQ         (SI), R9
+	SHRQ         $0x20, R9
+	ADDQ         DX, R9
+	VBROADCASTSS (SI), Z2
+	VFMADD231PS  (R9), Z2, Z0
+	VMOVUPS.Z    64(R9), K1, Z3
+	VFMADD231PS  Z3, Z2, Z1
+	ADDQ         $0x08, SI
+	DECQ         R8
+	JNE          term705
+
+summed706:
+	MOVQ    CX, R8
+	VMOVUPS Z0, (R8)
+	VMOVUPS Z1, K1, 64(R8)
+	DECQ    DI
+	JLE     last702
+	ADDQ    56(AX), CX
+	TESTQ   BX, BX
+	JEQ     row701
+	ADDQ    80(AX), BX
+	JMP     row701
+
+last702:
+	JMP end680
+
+one699:
+	MOVQ BX, BX
+	MOVQ 8(AX), SI
+	MOVQ 32(AX), DI
+
+row707:
+	MOVQ    BX, R8
+	TESTQ   R8, R8
+	JEQ     zeros709
+	VMOVUPS (R8), Z0
+	JMP     ready710
+
+zeros709:
+	VPXORD Z0, Z0, Z0
+
+ready710:
+	MOVQ  (SI), R8
+	ADDQ  $0x08, SI
+	TESTQ R8, R8
+	JEQ   summed712
+
+term711:
+	MOVQ         (SI), R9
+	SHRQ         $0x20, R9
+	ADDQ         DX, R9
+	VBROADCASTSS (SI), Z1
+	VFMADD231PS  (R9), Z1, Z0
+	ADDQ         $0x08, SI
+	DECQ         R8
+	JNE          term711
+
+summed712:
+	MOVQ    CX, R8
+	VMOVUPS Z0, (R8)
+	DECQ    DI
+	JLE     last708
+	ADDQ    56(AX), CX
+	TESTQ   BX, BX
+	JEQ     row707
+	ADDQ    80(AX), BX
+	JMP     row707
+
+last708:
+	JMP end680
+
+part700:
+	MOVQ  $0x00000001, DI
+	SHLXQ SI, DI, DI
+	DECQ  DI
+	KMOVW DI, K1
+	MOVQ  BX, BX
+	MOVQ  8(AX), SI
+	MOVQ  32(AX), DI
+
+row713:
+	MOVQ      BX, R8
+	TESTQ     R8, R8
+	JEQ       zeros715
+	VMOVUPS.Z (R8), K1, Z0
+	JMP       ready716
+
+zeros715:
+	VPXORD Z0, Z0, Z0
+
+ready716:
+	MOVQ  (SI), R8
+	ADDQ  $0x08, SI
+	TESTQ R8, R8
+	JEQ   summed718
+
+term717:
+	MOVQ         (SI), R9
+	SHRQ         $0x20, R9
+	ADDQ         DX, R9
+	VBROADCASTSS (SI), Z1
+	VMOVUPS.Z    (R9), K1, Z2
+	VFMADD231PS  Z2, Z1, Z0
+	ADDQ         $0x08, SI
+	DECQ         R8
+	JNE          term717
+
+summed718:
+	MOVQ    CX, R8
+	VMOVUPS Z0, K1, (R8)
+	DECQ    DI
+	JLE     last714
+	ADDQ    56(AX), CX
+	TESTQ   BX, BX
+	JEQ     row713
+	ADDQ    80(AX), BX
+	JMP     row713
+
+last714:
+end680:
 	VZEROUPPER
 	RET

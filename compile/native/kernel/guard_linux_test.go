@@ -50,6 +50,7 @@ func place(mem [4]guarded, k Kernel, a Args, at func(g guarded, bytes int) unsaf
 	if a.C != nil {
 		a.C = at(mem[3], z)
 	}
+	writeSparse(k, &a)
 	return a
 }
 
@@ -116,8 +117,12 @@ func FuzzCalls(f *testing.F) {
 		if bits>>33&1 == 1 || needsC(k) {
 			a.C = mem[3].start(0)
 		}
-		if k == Gemm {
+		switch k {
+		case Gemm:
 			a.Relu = int(bits >> 35 & 1)
+		case SparseGemm:
+			a.TD = a.K % 32
+			a.K = len(sparse(&a))
 		}
 		at := guarded.end
 		if bits>>34&1 == 1 {
@@ -129,6 +134,7 @@ func FuzzCalls(f *testing.F) {
 		for i := 1; i < len(mem); i++ {
 			copy(numbers(mem[i].start(0), len(mem[i])/elem), values[bits>>(16*i)%1000:])
 		}
+		writeSparse(k, &args)
 		for _, s := range slices.Backward(Sets()) {
 			clear(dst)
 			if faults(s, k, &args) {

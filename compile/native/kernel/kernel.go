@@ -5,7 +5,7 @@
 // divided: they fix the order of their sums, and their formulas down to the rounding of each operation. All numbers
 // are float32.
 //
-//   - Products (Gemm) add in ascending order of the inner index with fused multiply-add, from the initial value.
+//   - Products (Gemm, SparseGemm) add in ascending order of the inner index with fused multiply-add, from the initial value.
 //   - Sums over a row (SumRows, Gemv, Softmax) add element i to lane i mod 16, then add the lanes l and l+8, l and l+4,
 //     l and l+2, and the last two.
 //   - Sums over a column (SumCols) and over windows (Fold) add in ascending order, from 0.
@@ -14,8 +14,8 @@
 //
 // A kernel does not check its arguments. Extent returns the memory that a call reads and writes, so that a plan can
 // check its calls once, when it is made. The kernels up to MulGreater, Softmax and LogSoftmax may store their result
-// over an operand of the same extent and strides, and Gemm over its initial value. Results must not overlap operands
-// in other ways.
+// over an operand of the same extent and strides, and products over their initial value. Results must not overlap
+// operands in other ways.
 package kernel
 
 // Kernel is the number of a kernel in a Set.
@@ -98,6 +98,9 @@ const (
 	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all. If Relu is 1,
 	// dst has the ReLU of it.
 	Gemm
+	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n], leaving out the elements of a that are 0: a is a Sparse of M rows
+	// and K words, b has TD rows, and dst, b and c have the strides SD, SB and SC. C may be nil, which is 0.
+	SparseGemm
 
 	NumKernels
 )
@@ -149,6 +152,7 @@ var kernels = [NumKernels]layout{
 	MaxOfFourGrad: {"MaxOfFourGrad", quads, quads, matrix, absent, 0},
 	Dropout:       {"Dropout", line, random, absent, absent, 0},
 	Gemm:          {"Gemm", matrix, left, right, matrix, ByRows | ByColumns},
+	SparseGemm:    {"SparseGemm", matrix, terms, gathered, matrix, ByColumns},
 }
 
 // lineOf describes a function of each of N numbers.

@@ -48,6 +48,9 @@ func calls(k Kernel) (list []Args) {
 				a.SC = 0
 			}
 			a.Relu = (m + n + inner) / 2 % 2
+		case SparseGemm:
+			a.TD = inner
+			a.K = len(sparse(&a))
 		}
 		if k.layout().b == perRow && n%2 == 1 {
 			a.SB = elem
@@ -72,6 +75,12 @@ func calls(k Kernel) (list []Args) {
 			add(1, n, 17)
 			add(2, n, 17)
 			add(5, n, 17)
+		case k == SparseGemm:
+			for _, inner := range []int{0, 1, 9} {
+				add(7, n, inner)
+				add(1, 2*n, inner)
+				add(n, 19, inner)
+			}
 		case k == CopyBlocks || k == Fold:
 			for _, inner := range []int{0, 1, 3, 5} {
 				add(3, n, inner)
@@ -130,7 +139,9 @@ func allocate(k Kernel, a Args, numbers []float32) (memory, Args) {
 		at := (i*4111 + a.M*64 + a.N*129 + a.K*77) % (len(numbers) / 2)
 		mem[i] = slices.Clone(numbers[at : at+bytes/elem+2*margin])
 	}
-	return mem, mem.point(a)
+	a = mem.point(a)
+	writeSparse(k, &a)
+	return mem, a
 }
 
 // point returns the arguments with pointers into the memory.
@@ -140,6 +151,29 @@ func (mem *memory) point(a Args) Args {
 		a.C = unsafe.Pointer(&mem[3][margin])
 	}
 	return a
+}
+
+// sparse returns the left factor of a SparseGemm: every third number is 0, and the last of a row is not.
+func sparse(a *Args) (s Sparse) {
+	s = make(Sparse, 0, a.M*(a.TD+1))
+	numbers := pool()[a.N:]
+	for m := range a.M {
+		row := numbers[m*a.TD : (m+1)*a.TD]
+		for i := range row {
+			if (m+i)%3 == 0 && i < len(row)-1 {
+				row[i] = 0
+			}
+		}
+		s = s.AppendRow(row, len(row), 1, a.SB)
+	}
+	return s
+}
+
+// writeSparse writes the left factor of a SparseGemm.
+func writeSparse(k Kernel, a *Args) {
+	if _, bytes, _, _ := k.Extent(a); k == SparseGemm && bytes > 0 {
+		copy(unsafe.Slice((*uint64)(a.A), a.K), sparse(a))
+	}
 }
 
 // different returns the first place with other bits, or -1. All NaN are the same.
@@ -153,7 +187,9 @@ func different(got, want []float32) int {
 }
 
 // needsC reports whether a kernel cannot run without C.
-func needsC(k Kernel) bool { return k.layout().c != absent && k != Gemm && k != Gemv }
+func needsC(k Kernel) bool {
+	return k.layout().c != absent && k != Gemm && k != Gemv && k != SparseGemm
+}
 
 // eachCall runs f for all kernels and calls.
 func eachCall(f func(k Kernel, a Args)) {
@@ -213,7 +249,7 @@ func TestInPlace(t *testing.T) {
 // inPlace reports whether the result of a call may be stored over an operand: 1, 2 or 3 for a, b or c.
 func inPlace(k Kernel, a *Args, operand int) bool {
 	l := k.layout()
-	if k == Gemm {
+	if k == Gemm || k == SparseGemm {
 		return operand == 3 && a.C != nil && a.SC == a.SD
 	}
 	one := k <= MulGreater || k == Softmax || k == LogSoftmax

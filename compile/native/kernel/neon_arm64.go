@@ -176,6 +176,9 @@ func gemm5x128(args *Args)
 //go:noescape
 func gemm6x128(args *Args)
 
+//go:noescape
+func sparseGemm128(args *Args)
+
 // strip128 computes a product of at most 6 rows.
 func strip128(rows int, args *Args) {
 	switch rows {
@@ -249,6 +252,7 @@ func neonSet() *Set {
 		MaxOfFour:        maxOfFour128,
 		MaxOfFourGrad:    maxOfFourGrad128,
 		Dropout:          dropout128,
+		SparseGemm:       sparseGemm128,
 		Gemm:             gemm128,
 	}}
 }

@@ -9712,9 +9712,9 @@ TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
 tile334:
 	CMP $0x00000020, R6
 	BLT next335
-	TST R3, R3
-	BEQ zeros337
 	MOVD R3, R9
+	TST R9, R9
+	BEQ zeros337
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
@@ -9819,9 +9819,9 @@ next335:
 tile342:
 	CMP $0x00000010, R6
 	BLT next343
-	TST R3, R3
-	BEQ zeros345
 	MOVD R3, R9
+	TST R9, R9
+	BEQ zeros345
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
@@ -10268,9 +10268,9 @@ TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
 tile376:
 	CMP $0x00000020, R6
 	BLT next377
-	TST R3, R3
-	BEQ zeros379
 	MOVD R3, R10
+	TST R10, R10
+	BEQ zeros379
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -10444,9 +10444,9 @@ next377:
 tile384:
 	CMP $0x00000010, R6
 	BLT next385
-	TST R3, R3
-	BEQ zeros387
 	MOVD R3, R10
+	TST R10, R10
+	BEQ zeros387
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -11140,9 +11140,9 @@ TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
 tile418:
 	CMP $0x00000018, R6
 	BLT next419
-	TST R3, R3
-	BEQ zeros421
 	MOVD R3, R10
+	TST R10, R10
+	BEQ zeros421
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -11336,9 +11336,9 @@ next419:
 tile426:
 	CMP $0x00000010, R6
 	BLT next427
-	TST R3, R3
-	BEQ zeros429
 	MOVD R3, R10
+	TST R10, R10
+	BEQ zeros429
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -12289,9 +12289,9 @@ TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
 tile460:
 	CMP $0x00000010, R6
 	BLT next461
-	TST R3, R3
-	BEQ zeros463
 	MOVD R3, R11
+	TST R11, R11
+	BEQ zeros463
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -13493,9 +13493,9 @@ TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
 tile494:
 	CMP $0x00000010, R6
 	BLT next495
-	TST R3, R3
-	BEQ zeros497
 	MOVD R3, R11
+	TST R11, R11
+	BEQ zeros497
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -14949,9 +14949,9 @@ TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
 tile528:
 	CMP $0x00000010, R6
 	BLT next529
-	TST R3, R3
-	BEQ zeros531
 	MOVD R3, R12
+	TST R12, R12
+	BEQ zeros531
 	WORD $0x3dc00180 // ldr q0, [x12, #0]
 	WORD $0x3dc00581 // ldr q1, [x12, #16]
 	WORD $0x3dc00982 // ldr q2, [x12, #32]
@@ -16638,4 +16638,590 @@ four_385:
 	WORD $0x3d800025 // str q5, [x1]
 end_385:
 end527:
+	RET
+
+// func sparseGemm128(args *byte)
+TEXT ·sparseGemm128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD args+0(FP), R0
+	MOVD 32(R0), R17
+	CMP $0x00, R17
+	BLE end561
+	MOVD 40(R0), R17
+	CMP $0x00, R17
+	BLE end561
+	MOVD 0(R0), R1
+	MOVD 16(R0), R2
+	MOVD 24(R0), R3
+	MOVD 40(R0), R6
+tile562:
+	CMP $0x00000040, R6
+	BLT next563
+	MOVD R1, R7
+	MOVD R3, R8
+	MOVD 8(R0), R9
+	MOVD 32(R0), R10
+row565:
+	MOVD R8, R11
+	TST R11, R11
+	BEQ zeros567
+	WORD $0x3dc00160 // ldr q0, [x11, #0]
+	WORD $0x3dc00561 // ldr q1, [x11, #16]
+	WORD $0x3dc00962 // ldr q2, [x11, #32]
+	WORD $0x3dc00d63 // ldr q3, [x11, #48]
+	WORD $0x3dc01164 // ldr q4, [x11, #64]
+	WORD $0x3dc01565 // ldr q5, [x11, #80]
+	WORD $0x3dc01966 // ldr q6, [x11, #96]
+	WORD $0x3dc01d67 // ldr q7, [x11, #112]
+	WORD $0x3dc02168 // ldr q8, [x11, #128]
+	WORD $0x3dc02569 // ldr q9, [x11, #144]
+	WORD $0x3dc0296a // ldr q10, [x11, #160]
+	WORD $0x3dc02d6b // ldr q11, [x11, #176]
+	WORD $0x3dc0316c // ldr q12, [x11, #192]
+	WORD $0x3dc0356d // ldr q13, [x11, #208]
+	WORD $0x3dc0396e // ldr q14, [x11, #224]
+	WORD $0x3dc03d6f // ldr q15, [x11, #240]
+	JMP ready568
+zeros567:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
+	WORD $0x4f00040f // movi v15.4s, #0
+ready568:
+	MOVD 0(R9), R11
+	ADD $0x08, R9
+	TST R11, R11
+	BEQ summed570
+term569:
+	MOVD 0(R9), R12
+	LSR $0x20, R12
+	ADD R2, R12
+	WORD $0xbd400130 // ldr s16, [x9, #0]
+	WORD $0x3dc00191 // ldr q17, [x12, #0]
+	WORD $0x4f901220 // fmla v0.4s, v17.4s, v16.s[0]
+	WORD $0x3dc00591 // ldr q17, [x12, #16]
+	WORD $0x4f901221 // fmla v1.4s, v17.4s, v16.s[0]
+	WORD $0x3dc00991 // ldr q17, [x12, #32]
+	WORD $0x4f901222 // fmla v2.4s, v17.4s, v16.s[0]
+	WORD $0x3dc00d91 // ldr q17, [x12, #48]
+	WORD $0x4f901223 // fmla v3.4s, v17.4s, v16.s[0]
+	WORD $0x3dc01191 // ldr q17, [x12, #64]
+	WORD $0x4f901224 // fmla v4.4s, v17.4s, v16.s[0]
+	WORD $0x3dc01591 // ldr q17, [x12, #80]
+	WORD $0x4f901225 // fmla v5.4s, v17.4s, v16.s[0]
+	WORD $0x3dc01991 // ldr q17, [x12, #96]
+	WORD $0x4f901226 // fmla v6.4s, v17.4s, v16.s[0]
+	WORD $0x3dc01d91 // ldr q17, [x12, #112]
+	WORD $0x4f901227 // fmla v7.4s, v17.4s, v16.s[0]
+	WORD $0x3dc02191 // ldr q17, [x12, #128]
+	WORD $0x4f901228 // fmla v8.4s, v17.4s, v16.s[0]
+	WORD $0x3dc02591 // ldr q17, [x12, #144]
+	WORD $0x4f901229 // fmla v9.4s, v17.4s, v16.s[0]
+	WORD $0x3dc02991 // ldr q17, [x12, #160]
+	WORD $0x4f90122a // fmla v10.4s, v17.4s, v16.s[0]
+	WORD $0x3dc02d91 // ldr q17, [x12, #176]
+	WORD $0x4f90122b // fmla v11.4s, v17.4s, v16.s[0]
+	WORD $0x3dc03191 // ldr q17, [x12, #192]
+	WORD $0x4f90122c // fmla v12.4s, v17.4s, v16.s[0]
+	WORD $0x3dc03591 // ldr q17, [x12, #208]
+	WORD $0x4f90122d // fmla v13.4s, v17.4s, v16.s[0]
+	WORD $0x3dc03991 // ldr q17, [x12, #224]
+	WORD $0x4f90122e // fmla v14.4s, v17.4s, v16.s[0]
+	WORD $0x3dc03d91 // ldr q17, [x12, #240]
+	WORD $0x4f90122f // fmla v15.4s, v17.4s, v16.s[0]
+	ADD $0x08, R9
+	SUBS $1, R11
+	BNE term569
+summed570:
+	MOVD R7, R11
+	WORD $0x3d800160 // str q0, [x11, #0]
+	WORD $0x3d800561 // str q1, [x11, #16]
+	WORD $0x3d800962 // str q2, [x11, #32]
+	WORD $0x3d800d63 // str q3, [x11, #48]
+	WORD $0x3d801164 // str q4, [x11, #64]
+	WORD $0x3d801565 // str q5, [x11, #80]
+	WORD $0x3d801966 // str q6, [x11, #96]
+	WORD $0x3d801d67 // str q7, [x11, #112]
+	WORD $0x3d802168 // str q8, [x11, #128]
+	WORD $0x3d802569 // str q9, [x11, #144]
+	WORD $0x3d80296a // str q10, [x11, #160]
+	WORD $0x3d802d6b // str q11, [x11, #176]
+	WORD $0x3d80316c // str q12, [x11, #192]
+	WORD $0x3d80356d // str q13, [x11, #208]
+	WORD $0x3d80396e // str q14, [x11, #224]
+	WORD $0x3d803d6f // str q15, [x11, #240]
+	SUBS $1, R10
+	BLE last566
+	MOVD 56(R0), R17
+	ADD R17, R7
+	TST R8, R8
+	BEQ row565
+	MOVD 80(R0), R17
+	ADD R17, R8
+	JMP row565
+last566:
+	ADD $0x00000100, R1
+	ADD $0x00000100, R2
+	TST R3, R3
+	BEQ same564
+	ADD $0x00000100, R3
+same564:
+	SUBS $0x00000040, R6
+	JMP tile562
+next563:
+tile571:
+	CMP $0x00000010, R6
+	BLT next572
+	MOVD R1, R7
+	MOVD R3, R8
+	MOVD 8(R0), R9
+	MOVD 32(R0), R10
+row574:
+	MOVD R8, R11
+	TST R11, R11
+	BEQ zeros576
+	WORD $0x3dc00160 // ldr q0, [x11, #0]
+	WORD $0x3dc00561 // ldr q1, [x11, #16]
+	WORD $0x3dc00962 // ldr q2, [x11, #32]
+	WORD $0x3dc00d63 // ldr q3, [x11, #48]
+	JMP ready577
+zeros576:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+ready577:
+	MOVD 0(R9), R11
+	ADD $0x08, R9
+	TST R11, R11
+	BEQ summed579
+term578:
+	MOVD 0(R9), R12
+	LSR $0x20, R12
+	ADD R2, R12
+	WORD $0xbd400124 // ldr s4, [x9, #0]
+	WORD $0x3dc00185 // ldr q5, [x12, #0]
+	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
+	WORD $0x3dc00585 // ldr q5, [x12, #16]
+	WORD $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
+	WORD $0x3dc00985 // ldr q5, [x12, #32]
+	WORD $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
+	WORD $0x3dc00d85 // ldr q5, [x12, #48]
+	WORD $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
+	ADD $0x08, R9
+	SUBS $1, R11
+	BNE term578
+summed579:
+	MOVD R7, R11
+	WORD $0x3d800160 // str q0, [x11, #0]
+	WORD $0x3d800561 // str q1, [x11, #16]
+	WORD $0x3d800962 // str q2, [x11, #32]
+	WORD $0x3d800d63 // str q3, [x11, #48]
+	SUBS $1, R10
+	BLE last575
+	MOVD 56(R0), R17
+	ADD R17, R7
+	TST R8, R8
+	BEQ row574
+	MOVD 80(R0), R17
+	ADD R17, R8
+	JMP row574
+last575:
+	ADD $0x00000040, R1
+	ADD $0x00000040, R2
+	TST R3, R3
+	BEQ same573
+	ADD $0x00000040, R3
+same573:
+	SUBS $0x00000010, R6
+	JMP tile571
+next572:
+	TST R6, R6
+	BLE end561
+	MOVD R6, R7
+	SUBS $0x0c, R7
+	BLE fewer582
+	MOVD R3, R3
+	MOVD 8(R0), R6
+	MOVD 32(R0), R8
+row583:
+	MOVD R3, R9
+	TST R9, R9
+	BEQ zeros585
+	WORD $0x3dc00120 // ldr q0, [x9, #0]
+	WORD $0x3dc00521 // ldr q1, [x9, #16]
+	WORD $0x3dc00922 // ldr q2, [x9, #32]
+	ADD $48, R9, R16
+	TBNZ $2, R7, four_386
+	TBZ $1, R7, fewer_386
+	WORD $0xfd400203 // ldr d3, [x16]
+	TBZ $0, R7, end_386
+	ADD $8, R16, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_386
+fewer_386:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R7, end_386
+	WORD $0xbd400203 // ldr s3, [x16]
+	JMP end_386
+four_386:
+	WORD $0x3dc00203 // ldr q3, [x16]
+end_386:
+	JMP ready586
+zeros585:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+ready586:
+	MOVD 0(R6), R9
+	ADD $0x08, R6
+	TST R9, R9
+	BEQ summed588
+term587:
+	MOVD 0(R6), R10
+	LSR $0x20, R10
+	ADD R2, R10
+	WORD $0xbd4000c4 // ldr s4, [x6, #0]
+	WORD $0x3dc00145 // ldr q5, [x10, #0]
+	WORD $0x4f8410a0 // fmla v0.4s, v5.4s, v4.s[0]
+	WORD $0x3dc00545 // ldr q5, [x10, #16]
+	WORD $0x4f8410a1 // fmla v1.4s, v5.4s, v4.s[0]
+	WORD $0x3dc00945 // ldr q5, [x10, #32]
+	WORD $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
+	ADD $48, R10, R16
+	TBNZ $2, R7, four_387
+	TBZ $1, R7, fewer_387
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R7, end_387
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_387
+fewer_387:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R7, end_387
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_387
+four_387:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_387:
+	WORD $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
+	ADD $0x08, R6
+	SUBS $1, R9
+	BNE term587
+summed588:
+	MOVD R1, R9
+	WORD $0x3d800120 // str q0, [x9, #0]
+	WORD $0x3d800521 // str q1, [x9, #16]
+	WORD $0x3d800922 // str q2, [x9, #32]
+	ADD $48, R9, R16
+	TBNZ $2, R7, four_388
+	TBZ $1, R7, fewer_388
+	WORD $0xfd000203 // str d3, [x16]
+	TBZ $0, R7, end_388
+	ADD $8, R16, R17
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
+	JMP end_388
+fewer_388:
+	TBZ $0, R7, end_388
+	WORD $0xbd000203 // str s3, [x16]
+	JMP end_388
+four_388:
+	WORD $0x3d800203 // str q3, [x16]
+end_388:
+	SUBS $1, R8
+	BLE last584
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TST R3, R3
+	BEQ row583
+	MOVD 80(R0), R17
+	ADD R17, R3
+	JMP row583
+last584:
+	JMP end561
+fewer582:
+	MOVD R6, R7
+	SUBS $0x08, R7
+	BLE fewer589
+	MOVD R3, R3
+	MOVD 8(R0), R6
+	MOVD 32(R0), R8
+row590:
+	MOVD R3, R9
+	TST R9, R9
+	BEQ zeros592
+	WORD $0x3dc00120 // ldr q0, [x9, #0]
+	WORD $0x3dc00521 // ldr q1, [x9, #16]
+	ADD $32, R9, R16
+	TBNZ $2, R7, four_389
+	TBZ $1, R7, fewer_389
+	WORD $0xfd400202 // ldr d2, [x16]
+	TBZ $0, R7, end_389
+	ADD $8, R16, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_389
+fewer_389:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R7, end_389
+	WORD $0xbd400202 // ldr s2, [x16]
+	JMP end_389
+four_389:
+	WORD $0x3dc00202 // ldr q2, [x16]
+end_389:
+	JMP ready593
+zeros592:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+ready593:
+	MOVD 0(R6), R9
+	ADD $0x08, R6
+	TST R9, R9
+	BEQ summed595
+term594:
+	MOVD 0(R6), R10
+	LSR $0x20, R10
+	ADD R2, R10
+	WORD $0xbd4000c3 // ldr s3, [x6, #0]
+	WORD $0x3dc00144 // ldr q4, [x10, #0]
+	WORD $0x4f831080 // fmla v0.4s, v4.4s, v3.s[0]
+	WORD $0x3dc00544 // ldr q4, [x10, #16]
+	WORD $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
+	ADD $32, R10, R16
+	TBNZ $2, R7, four_390
+	TBZ $1, R7, fewer_390
+	WORD $0xfd400204 // ldr d4, [x16]
+	TBZ $0, R7, end_390
+	ADD $8, R16, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_390
+fewer_390:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R7, end_390
+	WORD $0xbd400204 // ldr s4, [x16]
+	JMP end_390
+four_390:
+	WORD $0x3dc00204 // ldr q4, [x16]
+end_390:
+	WORD $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
+	ADD $0x08, R6
+	SUBS $1, R9
+	BNE term594
+summed595:
+	MOVD R1, R9
+	WORD $0x3d800120 // str q0, [x9, #0]
+	WORD $0x3d800521 // str q1, [x9, #16]
+	ADD $32, R9, R16
+	TBNZ $2, R7, four_391
+	TBZ $1, R7, fewer_391
+	WORD $0xfd000202 // str d2, [x16]
+	TBZ $0, R7, end_391
+	ADD $8, R16, R17
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
+	JMP end_391
+fewer_391:
+	TBZ $0, R7, end_391
+	WORD $0xbd000202 // str s2, [x16]
+	JMP end_391
+four_391:
+	WORD $0x3d800202 // str q2, [x16]
+end_391:
+	SUBS $1, R8
+	BLE last591
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TST R3, R3
+	BEQ row590
+	MOVD 80(R0), R17
+	ADD R17, R3
+	JMP row590
+last591:
+	JMP end561
+fewer589:
+	MOVD R6, R7
+	SUBS $0x04, R7
+	BLE fewer596
+	MOVD R3, R3
+	MOVD 8(R0), R6
+	MOVD 32(R0), R8
+row597:
+	MOVD R3, R9
+	TST R9, R9
+	BEQ zeros599
+	WORD $0x3dc00120 // ldr q0, [x9, #0]
+	ADD $16, R9, R16
+	TBNZ $2, R7, four_392
+	TBZ $1, R7, fewer_392
+	WORD $0xfd400201 // ldr d1, [x16]
+	TBZ $0, R7, end_392
+	ADD $8, R16, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_392
+fewer_392:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R7, end_392
+	WORD $0xbd400201 // ldr s1, [x16]
+	JMP end_392
+four_392:
+	WORD $0x3dc00201 // ldr q1, [x16]
+end_392:
+	JMP ready600
+zeros599:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+ready600:
+	MOVD 0(R6), R9
+	ADD $0x08, R6
+	TST R9, R9
+	BEQ summed602
+term601:
+	MOVD 0(R6), R10
+	LSR $0x20, R10
+	ADD R2, R10
+	WORD $0xbd4000c2 // ldr s2, [x6, #0]
+	WORD $0x3dc00143 // ldr q3, [x10, #0]
+	WORD $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
+	ADD $16, R10, R16
+	TBNZ $2, R7, four_393
+	TBZ $1, R7, fewer_393
+	WORD $0xfd400203 // ldr d3, [x16]
+	TBZ $0, R7, end_393
+	ADD $8, R16, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_393
+fewer_393:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R7, end_393
+	WORD $0xbd400203 // ldr s3, [x16]
+	JMP end_393
+four_393:
+	WORD $0x3dc00203 // ldr q3, [x16]
+end_393:
+	WORD $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
+	ADD $0x08, R6
+	SUBS $1, R9
+	BNE term601
+summed602:
+	MOVD R1, R9
+	WORD $0x3d800120 // str q0, [x9, #0]
+	ADD $16, R9, R16
+	TBNZ $2, R7, four_394
+	TBZ $1, R7, fewer_394
+	WORD $0xfd000201 // str d1, [x16]
+	TBZ $0, R7, end_394
+	ADD $8, R16, R17
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
+	JMP end_394
+fewer_394:
+	TBZ $0, R7, end_394
+	WORD $0xbd000201 // str s1, [x16]
+	JMP end_394
+four_394:
+	WORD $0x3d800201 // str q1, [x16]
+end_394:
+	SUBS $1, R8
+	BLE last598
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TST R3, R3
+	BEQ row597
+	MOVD 80(R0), R17
+	ADD R17, R3
+	JMP row597
+last598:
+	JMP end561
+fewer596:
+	MOVD R3, R3
+	MOVD 8(R0), R7
+	MOVD 32(R0), R8
+row603:
+	MOVD R3, R9
+	TST R9, R9
+	BEQ zeros605
+	TBNZ $2, R6, four_395
+	TBZ $1, R6, fewer_395
+	WORD $0xfd400120 // ldr d0, [x9]
+	TBZ $0, R6, end_395
+	ADD $8, R9, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_395
+fewer_395:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_395
+	WORD $0xbd400120 // ldr s0, [x9]
+	JMP end_395
+four_395:
+	WORD $0x3dc00120 // ldr q0, [x9]
+end_395:
+	JMP ready606
+zeros605:
+	WORD $0x4f000400 // movi v0.4s, #0
+ready606:
+	MOVD 0(R7), R9
+	ADD $0x08, R7
+	TST R9, R9
+	BEQ summed608
+term607:
+	MOVD 0(R7), R10
+	LSR $0x20, R10
+	ADD R2, R10
+	WORD $0xbd4000e1 // ldr s1, [x7, #0]
+	TBNZ $2, R6, four_396
+	TBZ $1, R6, fewer_396
+	WORD $0xfd400142 // ldr d2, [x10]
+	TBZ $0, R6, end_396
+	ADD $8, R10, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_396
+fewer_396:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_396
+	WORD $0xbd400142 // ldr s2, [x10]
+	JMP end_396
+four_396:
+	WORD $0x3dc00142 // ldr q2, [x10]
+end_396:
+	WORD $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
+	ADD $0x08, R7
+	SUBS $1, R9
+	BNE term607
+summed608:
+	MOVD R1, R9
+	TBNZ $2, R6, four_397
+	TBZ $1, R6, fewer_397
+	WORD $0xfd000120 // str d0, [x9]
+	TBZ $0, R6, end_397
+	ADD $8, R9, R17
+	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
+	JMP end_397
+fewer_397:
+	TBZ $0, R6, end_397
+	WORD $0xbd000120 // str s0, [x9]
+	JMP end_397
+four_397:
+	WORD $0x3d800120 // str q0, [x9]
+end_397:
+	SUBS $1, R8
+	BLE last604
+	MOVD 56(R0), R17
+	ADD R17, R1
+	TST R3, R3
+	BEQ row603
+	MOVD 80(R0), R17
+	ADD R17, R3
+	JMP row603
+last604:
+end561:
 	RET

@@ -17,6 +17,7 @@ func (m *machine) matrices() {
 	for rows := 1; rows <= m.stripRows(); rows++ {
 		m.product(rows)
 	}
+	m.sparseProduct()
 }
 
 // copyRows writes dst[m,n] = a[m,n].
@@ -211,6 +212,7 @@ type product struct {
 	dst, b, initial, n        gp
 	rowStride, stride3        gp // multiples of the row stride of a
 	stride5, columnStride, sb gp
+	sparse                    bool // SparseGemm, whose strip is one row
 }
 
 // product writes dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n] for a fixed number of rows.
@@ -288,22 +290,36 @@ func (p *product) wholeTiles(vectors int) {
 
 // tile writes the code for all rows and so many vectors of columns; the last vector may be partial.
 func (p *product) tile(vectors int, t *tail) {
-	total := make([][]vec, p.rows)
+	if p.sparse {
+		p.sparseTile(vectors, t)
+		return
+	}
+	total, tailOf := p.totals(vectors, t)
+	p.start(total, tailOf)
+	p.inner(total, tailOf)
+	p.activate(total)
+	p.finish(total, t, p.dst, tailOf)
+}
+
+// totals returns the registers of the results of a tile, and the tail of each vector of a row.
+func (p *product) totals(vectors int, t *tail) (total [][]vec, tailOf func(j int) *tail) {
+	total = make([][]vec, p.rows)
 	for i := range total {
 		for range vectors {
 			total[i] = append(total[i], p.vector())
 		}
 	}
-	tailOf := func(j int) *tail {
+	return total, func(j int) *tail {
 		if j == vectors-1 {
 			return t
 		}
 		return nil
 	}
-	p.start(total, tailOf)
-	p.inner(total, tailOf)
-	p.activate(total)
-	at := p.copyGP(p.dst)
+}
+
+// finish writes the results of a tile, the first of them at dst.
+func (p *product) finish(total [][]vec, t *tail, dst gp, tailOf func(j int) *tail) {
+	vectors, at := len(total[0]), p.copyGP(dst)
 	if t != nil && !p.wide && !p.neon {
 		var last []vec
 		for i := range total {
@@ -311,7 +327,7 @@ func (p *product) tile(vectors int, t *tail) {
 		}
 		if vectors > 1 {
 			p.storeTile(total, at, vectors-1, tailOf)
-			p.LEAQ(mem(p.dst, (vectors-1)*p.vectorBytes()), at)
+			p.LEAQ(mem(dst, (vectors-1)*p.vectorBytes()), at)
 		}
 		p.storePieces(last, at, p.args.at(strideDst), t.count)
 		return
@@ -346,10 +362,14 @@ func (p *product) storeTile(total [][]vec, at gp, vectors int, tailOf func(j int
 
 // start sets the totals to the initial values.
 func (p *product) start(total [][]vec, tailOf func(j int) *tail) {
+	p.startFrom(p.copyGP(p.initial), total, tailOf)
+}
+
+// startFrom sets the totals to the numbers at a place, or to 0 if it is nil. It changes at.
+func (p *product) startFrom(at gp, total [][]vec, tailOf func(j int) *tail) {
 	zeros, ready := p.label("zeros"), p.label("ready")
-	p.TESTQ(p.initial, p.initial)
+	p.TESTQ(at, at)
 	p.JEQ(jump(zeros))
-	at := p.copyGP(p.initial)
 	for i := range total {
 		for j, v := range total[i] {
 			p.loadInto(v, mem(at, j*p.vectorBytes()), tailOf(j))
