@@ -7,9 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Store reads the instances of bags that stay on disk. It is safe for concurrent use.
@@ -77,7 +76,7 @@ func (d *Dataset) All() ([]float32, error) {
 	if !d.OnDisk() {
 		return d.Instances[:values], nil
 	}
-	if err := memory.Available().Check("reading all of "+d.Name, 4*float64(values),
+	if err := resources.Memory().Check("reading all of "+d.Name, 4*float64(values),
 		"use the engine native, which reads a bag at a time"); err != nil {
 		return nil, err
 	}
@@ -168,7 +167,7 @@ func (l *Loader) readAhead(batches [][]int, draw *Draw, yield func(*Loaded, erro
 	for _, b := range buffers {
 		free <- b
 	}
-	var reader workers.Group
+	var reader resources.Group
 	reader.Go(func() {
 		defer close(read)
 		for _, bags := range batches {

@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
@@ -143,7 +143,7 @@ type training struct {
 // train chooses the settings of the cells and trains them. A panic becomes the error of all cells that
 // have no result.
 func (r *runner) train(ctx context.Context, w *computation) {
-	err := workers.Try(func() error {
+	err := resources.Try(func() error {
 		r.trainCells(ctx, w)
 		return nil
 	})

@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // heartbeat is the interval at which a process sets the modification time of its results file to
@@ -29,7 +29,7 @@ type journal struct {
 	mu     sync.Mutex
 	File   *os.File
 	stop   chan struct{}
-	beats  workers.Group
+	beats  resources.Group
 	failed error // error of a line that may be incomplete: no line may follow
 }
 

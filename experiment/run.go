@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
@@ -226,7 +226,7 @@ func (r *runner) run(ctx context.Context) (Progress, error) {
 			}
 		}
 	}
-	var running workers.Group
+	var running resources.Group
 	coupled, independent := make(chan *group, len(groups)), make(chan *group, len(groups))
 	running.Go(func() { work(coupled) })
 	for range min(r.parallelGroups(), max(1, len(groups))) {

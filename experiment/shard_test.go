@@ -16,7 +16,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/experiment/definition"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -101,7 +101,7 @@ func TestSameShard(t *testing.T) {
 	if _, err := PlanShards(e, Work{Dir: dir}, Sharding{Shards: 1}); err != nil {
 		t.Fatal(err)
 	}
-	var running workers.Group
+	var running resources.Group
 	for range 3 {
 		running.Go(func() {
 			if _, err := RunShard(context.Background(), Shard{I: 1, N: 1}, Work{Dir: dir, Parallel: 1,

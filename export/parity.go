@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // DefaultSizes are the numbers of instances of the bags that Compare draws: the smallest possible
@@ -83,7 +83,7 @@ func Compare(engines []Predictor, o Comparison) (*Agreement, error) {
 	single := make([][]prediction, len(engines)) // by engine and bag
 	atOnce := make([][]prediction, len(engines))
 	errs := make([]error, len(engines))
-	var all workers.Group
+	var all resources.Group
 	for i, e := range engines {
 		r.Engines = append(r.Engines, e.Name)
 		all.Go(func() {

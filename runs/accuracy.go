@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/export"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/train"
 )
@@ -102,7 +102,7 @@ func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predict
 	if t.Data.OnDisk() {
 		parallel = 1
 	}
-	workers.Each(len(bags), parallel, func(i int) {
+	resources.Each(len(bags), parallel, func(i int) {
 		if errs[i] = ctx.Err(); errs[i] != nil || failed.Load() {
 			return
 		}

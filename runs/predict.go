@@ -10,8 +10,8 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -55,5 +55,6 @@ func OptionsFor(set *data.Dataset) (options []runtime.Option, undo func()) {
 	if !set.OnDisk() {
 		return options, func() {}
 	}
-	return append(options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0))), memory.LimitHeapGrowth()
+	options = append(options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0)))
+	return options, resources.LimitHeapGrowth()
 }

@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 const (
@@ -60,12 +60,12 @@ func (o *options) checkGraph(e *contract.Estimate) error {
 
 // checkMemory rejects a prediction that needs more memory than allowed.
 func (o *options) checkMemory(bytes int64) error {
-	budget := memory.Budget{Bytes: float64(o.maxMemory), Bound: "the limit of a run"}
+	budget := resources.Budget{Bytes: float64(o.maxMemory), Bound: "the limit of a run"}
 	if o.maxMemory == 0 {
 		if bytes <= largeRun {
 			return nil
 		}
-		budget = memory.Available()
+		budget = resources.Memory()
 	}
 	if err := budget.Check("the prediction", float64(bytes), "use a smaller bag or model"); err != nil {
 		return fmt.Errorf("%w: %w", ErrTooLarge, err)

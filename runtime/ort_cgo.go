@@ -15,9 +15,9 @@ import (
 
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Limits of the bindings that a session keeps for the next prediction.
@@ -40,7 +40,7 @@ type ortSession struct {
 	options  onnxruntime.SessionOptions
 
 	mu     sync.Mutex
-	idle   memory.Cache[bindingSize, *binding]
+	idle   resources.Cache[bindingSize, *binding]
 	chunks *chunkSessions // nil until a bag is predicted in chunks
 }
 
@@ -103,7 +103,7 @@ func newORT(f *File) (*ortSession, error) {
 		rebinds:  !f.Options.OnCPU(),
 		calls:    calls,
 		options:  f.Options,
-		idle: memory.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues,
+		idle: resources.Cache[bindingSize, *binding]{MaxCount: maxIdleBindings, MaxSize: maxIdleValues,
 			OnEvict: (*binding).destroy},
 	}, nil
 }

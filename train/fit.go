@@ -11,7 +11,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Executor computes the epochs of the runs of a group. The lists of runs that it gets omit runs
@@ -83,7 +83,7 @@ func fitGroup(ctx context.Context, trials []*Trial, engine EngineInfo, o Options
 		}
 	}
 	if slices.ContainsFunc(trials, func(t *Trial) bool { return t.Data.OnDisk() }) {
-		defer memory.LimitHeapGrowth()()
+		defer resources.LimitHeapGrowth()()
 	}
 	defer func() {
 		for i, r := range f.runs {

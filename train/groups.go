@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/language"
 )
 
@@ -64,7 +64,7 @@ func (g *GroupTrainer) Train(ctx context.Context, trials []*Trial, o Options, do
 		parallel = min(parallel, o.Parallel)
 	}
 	groups := g.gather(trials, o.Parallel, parallel)
-	workers.Each(len(groups), parallel, func(n int) {
+	resources.Each(len(groups), parallel, func(n int) {
 		if group := startOver(ctx, trials, groups[n], o, done); len(group) > 0 {
 			g.train(ctx, trials, group, o, done)
 		}
@@ -145,7 +145,7 @@ func (g *GroupTrainer) train(ctx context.Context, trials []*Trial, group []int, 
 		})
 		return err
 	}
-	try := workers.Try
+	try := resources.Try
 	if len(trials) == 1 {
 		try = func(f func() error) error { return f() }
 	}

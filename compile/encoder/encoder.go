@@ -13,8 +13,8 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxpb"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Encoder is an encoder that was checked. It is not open in onnxruntime.
@@ -103,7 +103,7 @@ func (e *Encoder) measure() error {
 		return advice(smaller, "an image needs %d multiplications, more than the limit of %d", work, int64(maxWork))
 	}
 	e.bytes = bytes
-	return memory.Available().Check("encoding an image", float64(bytes), smaller)
+	return resources.Memory().Check("encoding an image", float64(bytes), smaller)
 }
 
 // OfModel returns the encoder part of a model file that has one. meta is its checked metadata.

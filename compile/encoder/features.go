@@ -16,9 +16,8 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Images is a dataset of images, which OpenImages opened, and its encoder.
@@ -61,7 +60,7 @@ func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, progress fun
 	d := *images
 	d.Shape, d.Store = []int{e.Meta.Features}, nil
 	values := float64(d.Offsets[d.Bags()]) * float64(e.Meta.Features)
-	if err := memory.Available().Check("encoding the images", 4*values, "use fewer images"); err != nil {
+	if err := resources.Memory().Check("encoding the images", 4*values, "use fewer images"); err != nil {
 		return nil, err
 	}
 	d.Instances = make([]float32, int(values))
@@ -136,10 +135,10 @@ func (j *job) run(ctx context.Context, e *Encoder) error {
 	}
 	defer s.Close()
 	each := float64(e.bytes + 16*int64(j.images.Dim()))
-	parallel := max(1, min(runtime.GOMAXPROCS(0), int(memory.Available().Bytes/2/each)))
+	parallel := max(1, min(runtime.GOMAXPROCS(0), int(resources.Memory().Bytes/2/each)))
 	errs := make([]error, len(j.left))
 	var failed atomic.Bool
-	workers.Each(len(j.left), parallel, func(i int) {
+	resources.Each(len(j.left), parallel, func(i int) {
 		if errs[i] = ctx.Err(); errs[i] == nil && !failed.Load() {
 			errs[i] = j.encode(s, j.left[i])
 		}

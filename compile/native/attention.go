@@ -7,7 +7,7 @@ import (
 
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // queriesAtATime is the number of queries whose weights are computed together: the weights of all pairs of a large bag
@@ -106,7 +106,7 @@ func (a *attending) each(f func(a *attending, worker int)) {
 		f(a, 0)
 		return
 	}
-	var others workers.Group
+	var others resources.Group
 	for i := range a.workers[1:] {
 		others.Go(func() { f(a, i+1) })
 	}

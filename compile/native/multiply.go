@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // multiplyPart is the minimum number of multiplications of a thread.
@@ -35,7 +35,7 @@ func Multiply(set *kernel.Set, threads int, ta, tb bool, m, n, k int, a, b, c []
 		args.SA, args.TA = 4, 4*m
 	}
 	parts := max(1, min(threads, m, m*n*k/multiplyPart))
-	workers.Each(parts, parts, func(i int) {
+	resources.Each(parts, parts, func(i int) {
 		part := kernel.Gemm.Part(&args, kernel.ByRows, m*i/parts, m*(i+1)/parts)
 		set.Run[kernel.Gemm](&part)
 	})

@@ -10,8 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Plan computes the outputs of a graph for fixed numbers of instances and bags. Plans that share a Memory must not run
@@ -86,7 +85,7 @@ func (p *Plan) Run() {
 
 // divide computes the parts of a call on as many threads. Parts do not change a bit of the result.
 func (c *call) divide() {
-	var others workers.Group
+	var others resources.Group
 	for worker := range c.parts {
 		compute := func() { c.part(worker, c.units*worker/c.parts, c.units*(worker+1)/c.parts) }
 		if worker < c.parts-1 {
@@ -257,7 +256,7 @@ func (m *Memory) reserve(size int) ([]float32, error) {
 		debug.FreeOSMemory() // otherwise the old arena and the new one would be in memory together
 	}
 	if size > unchecked {
-		if err := memory.Available().Check("a step", 4*float64(size), "use a smaller model or smaller batches"); err != nil {
+		if err := resources.Memory().Check("a step", 4*float64(size), "use a smaller model or smaller batches"); err != nil {
 			return nil, err
 		}
 		m.arena = aligned(size)

@@ -19,8 +19,8 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/rawfile"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Arrays of an .npz file.
@@ -345,7 +345,7 @@ func (z *npzReader) read(key string, required bool, use func(*npyHeader, io.Read
 		return nil
 	}
 	if err := z.decode(e, key, use); err != nil {
-		if _, ok := errors.AsType[*memory.Error](err); ok {
+		if _, ok := errors.AsType[*resources.MemoryError](err); ok {
 			return err
 		}
 		return fmt.Errorf("array %q: %w", key, err)

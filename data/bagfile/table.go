@@ -19,8 +19,8 @@ import (
 	"github.com/miplc/miplc/data/hdf5"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // A table of bags is a CSV file with a column "file": the path of a file with instances of the bag,
@@ -135,7 +135,7 @@ func FilesOf(d *data.Dataset) map[string]string {
 
 // attachFiles opens the files of a table and sets the instances of the dataset.
 func (c *csvReader) attachFiles(d *data.Dataset) error {
-	s := &fileStore{moved: c.Copies, first: d.Offsets, opened: memory.Cache[string, *arrayFile]{MaxCount: 8,
+	s := &fileStore{moved: c.Copies, first: d.Offsets, opened: resources.Cache[string, *arrayFile]{MaxCount: 8,
 		OnEvict: func(f *arrayFile) { f.file.Close() }}}
 	d.Offsets = []int{0}
 	var faults diag.List
@@ -304,7 +304,7 @@ type fileStore struct {
 	moved map[string]string // Reading.Copies
 
 	mu     sync.Mutex
-	opened memory.Cache[string, *arrayFile]
+	opened resources.Cache[string, *arrayFile]
 }
 
 // instanceFile is a file with instances of a bag: all of them, or a part.

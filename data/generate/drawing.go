@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // drawing is a dataset that is being generated.
@@ -38,7 +38,7 @@ func checkMemory(name string, others float64, shape []int, instances float64, ba
 		instance *= float64(e)
 	}
 	drawn := 2 * (instances*(instance+8) + float64(bags)*(float64(classes)+16))
-	return memory.Available().Check("drawing "+name, others+drawn, "draw fewer or smaller bags")
+	return resources.Memory().Check("drawing "+name, others+drawn, "draw fewer or smaller bags")
 }
 
 func (d *drawing) addInstance(x []float32, label int, positive bool) {

@@ -12,7 +12,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Cutting says how Bags cuts images into instances.
@@ -102,7 +102,7 @@ func generate(ctx context.Context, images []Image, o Cutting) ([]bag, error) {
 	bags, faults := make([]bag, len(images)), make([]error, len(images))
 	var lock sync.Mutex
 	done := 0
-	workers.Each(len(images), o.Workers, func(i int) {
+	resources.Each(len(images), o.Workers, func(i int) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/image/draw"
 	"golang.org/x/image/tiff"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Limits bound the cost of one source. Zero fields mean the defaults: 64 MiB, 25 million pixels, a
@@ -103,7 +103,7 @@ func decode(content []byte, size Size, limits Limits, budget *pixelBudget) (out 
 	if err := budget.spend(config.Width * config.Height); err != nil {
 		return nil, err
 	}
-	if err := memory.Available().Check("this image", decodedBytes(config, size), "use a smaller image"); err != nil {
+	if err := resources.Memory().Check("this image", decodedBytes(config, size), "use a smaller image"); err != nil {
 		return nil, err
 	}
 	if limits.Reserve != nil {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Patches cuts an image into squares, each of which is an instance: its pixels, from 0 to
@@ -71,7 +71,7 @@ func (g Patches) Bag(m *image.RGBA) ([]float32, error) {
 	}
 	columns, rows := (b.Dx()-g.Side)/g.step()+1, (b.Dy()-g.Side)/g.step()+1
 	values := float64(columns) * float64(rows) * float64(g.Dim())
-	if err := memory.Available().Check(fmt.Sprintf("a bag of %d patches", columns*rows), 8*values,
+	if err := resources.Memory().Check(fmt.Sprintf("a bag of %d patches", columns*rows), 8*values,
 		"use a smaller image"); err != nil {
 		return nil, err
 	}

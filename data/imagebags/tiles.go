@@ -22,7 +22,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Tiles are the instances of a dataset of images. Each instance is an image as [3, side, side]:
@@ -247,7 +247,7 @@ func (t *Tiles) hash() error {
 		return fmt.Errorf("%d images are more than the limit of %d", len(all), most)
 	}
 	faults := make([]error, len(all))
-	workers.Each(len(all), 0, func(i int) {
+	resources.Each(len(all), 0, func(i int) {
 		content, err := all[i].image.bytes(Limits{})
 		if faults[i] = err; err == nil {
 			all[i].sum = sha256.Sum256(content)

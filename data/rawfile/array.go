@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Types of data elements.
@@ -57,7 +57,7 @@ const (
 type matReader struct {
 	order    binary.ByteOrder
 	left     int64 // memory still allowed
-	tooLarge *memory.Error
+	tooLarge *resources.MemoryError
 	variable string // name of the variable that is read; empty: not known yet
 }
 

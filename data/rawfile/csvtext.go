@@ -18,7 +18,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // CSV reads rows with a header from text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
@@ -170,7 +170,7 @@ func (c *CSV) Column(name string) int {
 
 // CSVText converts text of CSV to UTF-8 without byte order mark and with LF at the end of
 // lines.
-func CSVText(r io.Reader, limit *memory.Error) *bufio.Reader {
+func CSVText(r io.Reader, limit *resources.MemoryError) *bufio.Reader {
 	plain := transform.NewReader(Bound(r, int64(limit.Budget.Bytes), limit), unicode.BOMOverride(transform.Nop))
 	return bufio.NewReaderSize(&lineReader{r: plain}, 1<<16)
 }
@@ -284,7 +284,7 @@ func (l *lineReader) measure(p []byte) error {
 			end = len(p)
 		}
 		if l.line += end; l.line > maxLine {
-			return fmt.Errorf("a line is longer than %s", memory.Size(maxLine))
+			return fmt.Errorf("a line is longer than %s", resources.Bytes(maxLine))
 		}
 		for _, separator := range []byte(separators) {
 			l.cuts += bytes.Count(p[:end], []byte{separator})

@@ -6,7 +6,7 @@ import (
 	"cmp"
 	"io"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Limit is the maximum uncompressed size of a data file in bytes. 0 is the default: 4 GiB, or
@@ -16,22 +16,24 @@ type Limit int64
 const defaultLimit = 4 << 30
 
 // Budget returns the limit, which is positive, and what determines it.
-func (l Limit) Budget() memory.Budget {
-	budget := memory.Budget{Bytes: float64(cmp.Or(l, defaultLimit)), Bound: "uncompressed, --max-bytes"}
-	if free := memory.Available(); l == 0 && free.Bytes < budget.Bytes {
+func (l Limit) Budget() resources.Budget {
+	budget := resources.Budget{Bytes: float64(cmp.Or(l, defaultLimit)), Bound: "uncompressed, --max-bytes"}
+	if free := resources.Memory(); l == 0 && free.Bytes < budget.Bytes {
 		return free
 	}
 	return budget
 }
 
 // Exceeded returns the error for data above the limit, e.g. "the text".
-func (l Limit) Exceeded(what string) *memory.Error {
-	return &memory.Error{What: what, Budget: l.Budget(), Advice: "set a higher --max-bytes if the file can be trusted"}
+func (l Limit) Exceeded(what string) *resources.MemoryError {
+	return &resources.MemoryError{What: what, Budget: l.Budget(),
+		Advice: "set a higher --max-bytes if the file can be trusted"}
 }
 
 // FixedLimit returns the error for data above a limit in bytes that the user cannot raise.
-func FixedLimit(what string, bytes int64) *memory.Error {
-	return &memory.Error{What: what, Budget: memory.Budget{Bytes: float64(bytes), Bound: "the limit for such a file"},
+func FixedLimit(what string, bytes int64) *resources.MemoryError {
+	return &resources.MemoryError{What: what,
+		Budget: resources.Budget{Bytes: float64(bytes), Bound: "the limit for such a file"},
 		Advice: "check that it is the right file"}
 }
 
@@ -56,11 +58,11 @@ func (l Limit) ForPacked(size int64) Limit {
 type boundedReader struct {
 	r    io.Reader
 	left int64
-	err  *memory.Error
+	err  *resources.MemoryError
 }
 
 // Bound returns a reader of at most left bytes of r. It returns err if there are more.
-func Bound(r io.Reader, left int64, err *memory.Error) io.Reader {
+func Bound(r io.Reader, left int64, err *resources.MemoryError) io.Reader {
 	return &boundedReader{r, left, err}
 }
 

@@ -17,8 +17,8 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // MATClass is the MATLAB class of an array.
@@ -84,7 +84,7 @@ const headerSize = 128
 
 // ReadMAT reads all variables of a MAT v5 file, in its order. limit is the error for larger contents. Errors name the
 // variable and what to do.
-func ReadMAT(r io.Reader, limit *memory.Error) ([]*MATArray, error) {
+func ReadMAT(r io.Reader, limit *resources.MemoryError) ([]*MATArray, error) {
 	r = bufio.NewReaderSize(r, 1<<16)
 	order, err := readHeader(r)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // bigEndian returns a file as old workstations wrote it: a 1x2 array of doubles, stored as 16-bit
@@ -68,7 +68,7 @@ func TestPrefixes(t *testing.T) {
 
 func TestMATLimit(t *testing.T) {
 	_, err := ReadMAT(bytes.NewReader(bigEndian()), FixedLimit("the file", 100))
-	if _, ok := errors.AsType[*memory.Error](err); !ok {
+	if _, ok := errors.AsType[*resources.MemoryError](err); !ok {
 		t.Errorf("a limit of 100 bytes: %v", err)
 	}
 }

@@ -14,11 +14,11 @@ import (
 // started matches code that starts a goroutine in which a panic would end the program.
 var started = regexp.MustCompile(`(?m)^\s*go (func\b|[\w.]+\()|sync\.WaitGroup|errgroup\.`)
 
-// TestGoroutines checks that goroutines are started by workers.Group, or in a file that recovers
+// TestGoroutines checks that goroutines are started by resources.Group, or in a file that recovers
 // panics itself, because no panic may reach a user. Examples are exempt: users cannot import the
 // internal packages.
 func TestGoroutines(t *testing.T) {
-	recovers := map[string]bool{"internal/workers/workers.go": true, "cmd/miplc/internal/cli/main.go": true,
+	recovers := map[string]bool{"internal/resources/workers.go": true, "cmd/miplc/internal/cli/main.go": true,
 		"train/steps.go": true}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -35,7 +35,7 @@ func TestGoroutines(t *testing.T) {
 		}
 		text, err := os.ReadFile(path)
 		if found := started.Find(text); found != nil {
-			t.Errorf("%s: %q: a panic in this goroutine would end the program; use workers.Group", rel, found)
+			t.Errorf("%s: %q: a panic in this goroutine would end the program; use resources.Group", rel, found)
 		}
 		return err
 	})

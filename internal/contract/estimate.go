@@ -10,7 +10,7 @@ import (
 
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Estimate computes an upper bound of the memory of a run from the shapes in a graph. It
@@ -101,11 +101,11 @@ func (e *Estimate) Shapes(instances int) (map[string][]int64, error) {
 // try calls follow and returns an error instead of a panic if the graph is not valid.
 func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, work int64, err error) {
 	node := ""
-	err = workers.Try(func() (err error) {
+	err = resources.Try(func() (err error) {
 		values, bytes, work, err = e.follow(instances, bags, &node)
 		return err
 	})
-	if panicked := (*workers.PanicError)(nil); errors.As(err, &panicked) {
+	if panicked := (*resources.PanicError)(nil); errors.As(err, &panicked) {
 		err = errors.New("the shapes do not fit together")
 	}
 	if err != nil {

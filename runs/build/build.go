@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
@@ -123,7 +123,7 @@ func (o *Task) build(ctx context.Context, p *compile.Program, sig compile.Signat
 	}
 	var step *fileio.File
 	var failed error
-	var background workers.Group
+	var background resources.Group
 	background.Go(func() {
 		step, m.StepCheck, failed = form.write(o.Dir, contract.Step{Version: m.Version, SpecSHA256: m.SpecSHA256,
 			Seed: m.Seed})

@@ -18,7 +18,7 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxruntime"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
@@ -194,7 +194,7 @@ func (f *trainStep) difference(state *train.State, batch *train.Batch, path stri
 	}
 	var got map[string]onnxruntime.Tensor
 	var failed error
-	var background workers.Group
+	var background resources.Group
 	background.Go(func() {
 		var content []byte
 		if content, failed = fileio.Read(path); failed == nil {

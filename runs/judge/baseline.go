@@ -15,7 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -47,7 +47,7 @@ type Baselines struct {
 	memory  *semaphore.Weighted // values of all baselines that are being fitted
 
 	mu    sync.Mutex
-	calls memory.Cache[baselineKey, *baselineCall]
+	calls resources.Cache[baselineKey, *baselineCall]
 }
 
 type baselineKey struct {
@@ -65,7 +65,7 @@ type baselineCall struct {
 // NewBaselines returns an empty collection of baselines.
 func NewBaselines() *Baselines {
 	return &Baselines{measure: examine, memory: semaphore.NewWeighted(baselineValues),
-		calls: memory.Cache[baselineKey, *baselineCall]{MaxCount: 256}}
+		calls: resources.Cache[baselineKey, *baselineCall]{MaxCount: 256}}
 }
 
 // of returns the baseline and the facts of a trial's bags. Trials with the same dataset and split share one

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -46,7 +46,7 @@ func TestBaselinesOfSplitsInParallel(t *testing.T) {
 		}
 	}
 	trials := []*train.Trial{trialOf(0, 1), trialOf(2, 3)}
-	workers.Each(2, 2, func(i int) {
+	resources.Each(2, 2, func(i int) {
 		if _, err := b.of(ctx, trials[i]); err != nil {
 			t.Errorf("split %d: %v", i, err)
 		}
@@ -61,7 +61,7 @@ func TestBaselineIsMeasuredOnce(t *testing.T) {
 		return &examination{baseline: &Baseline{TestAccuracy: 0.5}}, nil
 	}
 	trial := trialOf(0, 1)
-	workers.Each(8, 8, func(int) {
+	resources.Each(8, 8, func(int) {
 		if got, err := b.of(context.Background(), trial); err != nil || got.baseline.TestAccuracy != 0.5 {
 			t.Errorf("%v, %v", got, err)
 		}
@@ -85,7 +85,7 @@ func TestBaselineOfInterruptedTrial(t *testing.T) {
 	}
 	trial := trialOf(0, 1, 2, 3)
 	first, stop := context.WithCancel(context.Background())
-	var running workers.Group
+	var running resources.Group
 	running.Go(func() {
 		if _, err := b.of(first, trial); !errors.Is(err, context.Canceled) {
 			t.Errorf("the interrupted measurement: %v", err)

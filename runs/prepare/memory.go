@@ -5,7 +5,7 @@ package prepare
 import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // All estimates are lower bounds, so that no work is rejected that fits. With 52 million parameters, a run that
@@ -22,7 +22,7 @@ func CheckMemory(work string, p *compile.Program, values float64, advice string)
 	if p != nil {
 		values += parameterCopies * float64(p.FlatSize())
 	}
-	return memory.Available().Check(work, floatBytes*values, advice)
+	return resources.Memory().Check(work, floatBytes*values, advice)
 }
 
 // CheckStep returns an error if training steps on bags of the mean size of a dataset need more memory than is

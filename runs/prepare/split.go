@@ -80,8 +80,8 @@ func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSet
 	return out, nil
 }
 
-// HoldOutFolds divides the training bags of a split into o.Folds folds and returns a split for each, whose held-out bags
-// are those of the fold. Without folds, it returns only the split of HoldOut.
+// HoldOutFolds divides the training bags of a split into o.Folds folds and returns a split for each, whose held-out
+// bags are those of the fold. Without folds, it returns only the split of HoldOut.
 func HoldOutFolds(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) ([]*data.Split, error) {
 	list := make([]*data.Split, max(1, o.Folds))
 	for i := range list {

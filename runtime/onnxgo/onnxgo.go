@@ -16,10 +16,10 @@ import (
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/exprvm"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -89,7 +89,7 @@ type session struct {
 	classAttention bool // the model has it
 
 	mu   sync.Mutex
-	idle memory.Cache[int, *machine] // by instances of a bag
+	idle resources.Cache[int, *machine] // by instances of a bag
 }
 
 // building guards the global counter from which onnx-go derives the names of nodes while it builds

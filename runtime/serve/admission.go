@@ -10,8 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 const (
@@ -86,7 +85,7 @@ func (p *memoryPool) reserve(ctx context.Context, bytes int64) (*reservation, er
 
 // check returns an error if a request needs more memory than the pool has.
 func (p *memoryPool) check(bytes int64) error {
-	budget := memory.Budget{Bytes: float64(p.size), Bound: p.bound}
+	budget := resources.Budget{Bytes: float64(p.size), Bound: p.bound}
 	if err := budget.Check("the request", float64(bytes), "send fewer instances"); err != nil {
 		return status.Error(codes.ResourceExhausted, err.Error())
 	}
@@ -145,7 +144,7 @@ func (r *reservation) release() {
 func (r *reservation) releaseAfter(ended <-chan struct{}) {
 	moved := *r
 	*r = reservation{}
-	new(workers.Group).Go(func() {
+	new(resources.Group).Go(func() {
 		<-ended
 		moved.release()
 	})

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -200,7 +200,7 @@ func bodyError(err error) error {
 
 func tooLarge(limit int64) error {
 	return status.Errorf(codes.ResourceExhausted,
-		"the request is larger than %s, the limit of this server (--max-bytes)", memory.Size(float64(limit)))
+		"the request is larger than %s, the limit of this server (--max-bytes)", resources.Bytes(float64(limit)))
 }
 
 // paceStep is the maximum number of bytes of a request that are read before one deadline.

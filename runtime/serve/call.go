@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // maxError is the maximum length in bytes of an error text, which may quote the client.
@@ -24,7 +24,7 @@ func (s *Server) call(ctx context.Context, protocol, method string, answer func(
 	defer s.metrics.underway.Dec()
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	err := workers.Try(func() error { return answer(ctx) })
+	err := resources.Try(func() error { return answer(ctx) })
 	if _, hasCode := status.FromError(err); !hasCode {
 		s.o.Log.Error("request failed", "protocol", protocol, "method", method, "error", err)
 		// The reason may contain file names of this machine.

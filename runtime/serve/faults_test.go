@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
@@ -581,7 +581,7 @@ func TestEndedInRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var ended workers.Group
+	var ended resources.Group
 	ended.Go(func() {
 		defer memory.release()
 		v := &openVersion{queue: q}

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime/serve/oip"
 )
 
@@ -108,8 +108,8 @@ func (r *messageReader) Read(p []byte) (n int, err error) {
 // writes to.
 func inTime(ctx context.Context, due time.Time, read func() error) error {
 	ended := make(chan error, 1)
-	var group workers.Group
-	group.Go(func() { ended <- workers.Try(read) })
+	var group resources.Group
+	group.Go(func() { ended <- resources.Try(read) })
 	var late <-chan time.Time
 	if !due.IsZero() {
 		timer := time.NewTimer(time.Until(due))

@@ -24,7 +24,7 @@ import (
 
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxpb"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -269,7 +269,7 @@ func (m *models) openIfChanged(p modelFile, old *openVersion) (v *openVersion, n
 	if before.reason == hash {
 		return nil, rejection{seen, hash}, nil
 	}
-	err = workers.Try(func() (err error) { v, err = m.load(p, hash, old); return err })
+	err = resources.Try(func() (err error) { v, err = m.load(p, hash, old); return err })
 	if err != nil {
 		return nil, rejection{seen, hash}, err
 	}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -46,7 +46,7 @@ type queue struct {
 	memory   *memoryPool
 	waiting  chan *job
 	left     chan *job // jobs that a run took but had no room for; they come first
-	runners  workers.Group
+	runners  resources.Group
 
 	runBags, waited, instances prometheus.Observer
 }
@@ -233,7 +233,7 @@ func (q *queue) predictAll(ctx context.Context, bags []runtime.Bag, jobs []*job)
 	}
 	q.runBags.Observe(float64(len(bags)))
 	all := make([]runtime.Prediction, len(bags))
-	err := workers.Try(func() (err error) {
+	err := resources.Try(func() (err error) {
 		if len(bags) == 1 {
 			all[0], err = q.model.Predict(ctx, bags[0])
 		} else {

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
 )
 
@@ -112,7 +112,7 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	httpServer, adminServer := s.newHTTP(s.handler()), s.newHTTP(s.adminHandler())
 	closeIdleAtLimit(httpServer, s.o.MaxConnections)
 	grpcServer, readiness := s.newGRPC(ending)
-	var group workers.Group
+	var group resources.Group
 	start := func(serve func() error) {
 		group.Go(func() {
 			if err := serve(); !s.draining.Load() {
@@ -153,7 +153,7 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 func (s *Server) stop(httpServer *http.Server, grpcServer *grpc.Server) error {
 	timeUp, cancel := context.WithTimeout(context.Background(), s.o.Drain)
 	defer cancel()
-	var group workers.Group
+	var group resources.Group
 	group.Go(func() {
 		defer context.AfterFunc(timeUp, grpcServer.Stop)()
 		grpcServer.GracefulStop()

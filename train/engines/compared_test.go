@@ -11,7 +11,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
@@ -32,7 +32,7 @@ type maker struct {
 func compared(t testing.TB) []maker {
 	t.Helper()
 	executor := enginetest.Backend(t)
-	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: executor, Memory: memory.Available()}, pjrt.Go)
+	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: executor, Memory: resources.Memory()}, pjrt.Go)
 	t.Cleanup(backend.Close)
 	through := maker{
 		"xla",

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/onnxruntime"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
@@ -254,7 +254,7 @@ func (p Place) withBackend(b *xla.Backend, reason string) (*Choice, error) {
 	info := p.info(XLA, string(b.Kind), reason)
 	info.DeviceName, info.Coupled = b.Text, true
 	if p.Memory > 0 {
-		b.Memory = memory.Budget{Bytes: float64(p.Memory), Bound: "--device-memory"}
+		b.Memory = resources.Budget{Bytes: float64(p.Memory), Bound: "--device-memory"}
 	}
 	c := &Choice{EngineInfo: info, backend: b, trainer: &xla.Trainer{EngineInfo: info, Backend: b}}
 	if b.Kind != pjrt.CUDA {

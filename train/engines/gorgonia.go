@@ -7,8 +7,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -32,7 +32,8 @@ var _ train.Engine = (*gorgoniaEngine)(nil)
 // NewGorgonia makes the engine gorgonia of a program, with the optimiser of its spec. All values are zero until
 // SetState sets them.
 func NewGorgonia(p *compile.Program) (train.Engine, error) {
-	e := &gorgoniaEngine{program: p, shared: gorgonia.NewParams[float32](), result: train.StepResult{Terms: map[string]float64{}}}
+	e := &gorgoniaEngine{program: p, shared: gorgonia.NewParams[float32](),
+		result: train.StepResult{Terms: map[string]float64{}}}
 	size := p.FlatSize()
 	e.gradients, e.state = make([]float32, size), map[string][]float32{}
 	grads := map[string][]float32{}
@@ -121,7 +122,8 @@ func (e *gorgoniaEngine) read(m *gorgonia.Machine[float32]) *train.StepResult {
 }
 
 // Predict runs the inference graph on raw instances of whole bags. The caller owns the slices.
-func (e *gorgoniaEngine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error) {
+func (e *gorgoniaEngine) Predict(instances []float32, bagOf []int, bags int) (probabilities, attention []float32,
+	err error) {
 	e.infer.inputs.SetInstances(instances, bagOf)
 	m, err := e.infer.run(machineSize{len(bagOf), bags})
 	if err != nil {
@@ -184,7 +186,7 @@ type machines struct {
 	program *compile.Program
 	graph   *graph.Graph
 	options gorgonia.Lowering[float32]
-	bySize  memory.Cache[machineSize, *gorgonia.Machine[float32]]
+	bySize  resources.Cache[machineSize, *gorgonia.Machine[float32]]
 	inputs  train.Inputs
 }
 
@@ -197,7 +199,7 @@ const (
 // newMachines returns an empty cache.
 func newMachines(p *compile.Program, g *graph.Graph, o gorgonia.Lowering[float32]) *machines {
 	return &machines{program: p, graph: g, options: o,
-		bySize: memory.Cache[machineSize, *gorgonia.Machine[float32]]{MaxCount: maxMachines, MaxSize: maxValues,
+		bySize: resources.Cache[machineSize, *gorgonia.Machine[float32]]{MaxCount: maxMachines, MaxSize: maxValues,
 			OnEvict: (*gorgonia.Machine[float32]).Close}}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -20,7 +20,7 @@ type nativeEngine struct {
 	options native.Options
 	memory  *native.Memory
 	graphs  map[form]*graph.Graph
-	plans   memory.Cache[planSize, *planned]
+	plans   resources.Cache[planSize, *planned]
 	result  train.StepResult
 	updates map[string]string
 
@@ -73,7 +73,7 @@ const maxPlans = 1024
 func NewNative(p *compile.Program, o native.Options) train.Engine {
 	e := &nativeEngine{
 		program: p, options: o, memory: native.NewMemory(), graphs: map[form]*graph.Graph{},
-		plans:  memory.Cache[planSize, *planned]{MaxCount: maxPlans},
+		plans:  resources.Cache[planSize, *planned]{MaxCount: maxPlans},
 		result: train.StepResult{Terms: map[string]float64{}}, updates: map[string]string{},
 	}
 	e.memory.OnGrow = func() {
@@ -191,7 +191,8 @@ func (e *nativeEngine) bind(p *planned, b *train.Batch) error {
 }
 
 // Predict runs the inference graph on each bag: a prediction does not depend on the other bags, to the last bit.
-func (e *nativeEngine) Predict(instances []float32, bagOf []int, _ int) (probabilities, attention []float32, err error) {
+func (e *nativeEngine) Predict(instances []float32, bagOf []int, _ int) (probabilities, attention []float32,
+	err error) {
 	return e.predict(form{predict: true}, instances, bagOf)
 }
 
@@ -201,7 +202,8 @@ func (e *nativeEngine) PredictNormalized(instances []float32, bagOf []int, _ int
 	return e.predict(form{predict: true, normalized: true}, instances, bagOf)
 }
 
-func (e *nativeEngine) predict(f form, instances []float32, bagOf []int) (probabilities, attention []float32, err error) {
+func (e *nativeEngine) predict(f form, instances []float32, bagOf []int) (probabilities, attention []float32,
+	err error) {
 	width := ndarray.Size(e.program.Signature.Instance)
 	e.probabilities, e.attention = e.probabilities[:0], e.attention[:0]
 	for start, end := 0, 0; start < len(bagOf); start = end {

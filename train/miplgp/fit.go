@@ -8,8 +8,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/miplc/miplc/internal/memory"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -171,7 +171,7 @@ func newObjective(ctx context.Context, p *problem, s Settings) (objective, error
 	if solver == solverInducing {
 		advice = "use fewer inducing points (inducing) or instances"
 	}
-	if err := memory.Available().Check("fitting miplgp with solver: "+solver, bytes, advice); err != nil {
+	if err := resources.Memory().Check("fitting miplgp with solver: "+solver, bytes, advice); err != nil {
 		return nil, err
 	}
 	switch solver {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // inducing is the variational approximation of Titsias (2009). The inducing points are instances,
@@ -127,7 +127,7 @@ func (o *inducing) gather(ctx context.Context, b *basis, t *targets, slopes bool
 		hi := min(n, lo+gatherRows)
 		wide := o.features(b, lo, hi, parts)
 		phi := rowsOf(o.phi, lo, hi)
-		workers.Each(outputs+1, 0, func(c int) {
+		resources.Each(outputs+1, 0, func(c int) {
 			if c == outputs {
 				addProduct(all, phi, wide)
 				return

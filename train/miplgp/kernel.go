@@ -12,7 +12,7 @@ import (
 
 	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // matern returns the Matern-5/2 kernel of unit variance at a squared distance, and
@@ -29,7 +29,7 @@ const rowBlock = 256
 
 // rows runs f in parallel on all blocks of n rows. The calls must write to different memory.
 func rows(n int, f func(lo, hi int)) {
-	workers.Each((n+rowBlock-1)/rowBlock, 0, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
+	resources.Each((n+rowBlock-1)/rowBlock, 0, func(p int) { f(p*rowBlock, min(n, (p+1)*rowBlock)) })
 }
 
 // upper returns row i from the diagonal on.

@@ -14,7 +14,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -347,7 +347,7 @@ func TestMemoryOfSolvers(t *testing.T) {
 		s := quick(solver)
 		s.Inducing = 4000
 		_, err := newObjective(context.Background(), in, s)
-		if _, large := errors.AsType[*memory.Error](err); !large {
+		if _, large := errors.AsType[*resources.MemoryError](err); !large {
 			t.Errorf("%s: %v", solver, err)
 		}
 	}

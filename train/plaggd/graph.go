@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // graphOf is the weighted neighbour graph of the training vectors. Row i of S has weights only for
@@ -25,7 +25,7 @@ type graphOf struct {
 func newGraph(ctx context.Context, points *mat.Dense, k int) (*graphOf, error) {
 	m, _ := points.Dims()
 	g := &graphOf{points: points, neighbors: make([][]int, m), grams: make([][]float64, m), weights: make([][]float64, m)}
-	workers.Each(m, 0, func(i int) {
+	resources.Each(m, 0, func(i int) {
 		if ctx.Err() == nil {
 			g.neighbors[i] = nearest(points, i, min(k, m-1))
 		}

@@ -18,7 +18,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -88,7 +88,7 @@ type fit struct {
 // start computes the graph from the features, the confidences from the graph, and the first
 // regression.
 func (f *fit) start(m *model) error {
-	err := memory.Available().Check("fitting pl-aggd", bytesOfFit(len(f.candidates), f.set.Neighbors),
+	err := resources.Memory().Check("fitting pl-aggd", bytesOfFit(len(f.candidates), f.set.Neighbors),
 		"use fewer neighbours or bags, or another learner")
 	if err != nil {
 		return err

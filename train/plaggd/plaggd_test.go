@@ -17,7 +17,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -223,7 +223,7 @@ func TestMemoryOfNeighbors(t *testing.T) {
 	s := settings()
 	s.Neighbors = 10_000
 	_, err := Fit(context.Background(), s, &train.Problem{Data: d, Train: d.AllBags()}, nil)
-	if _, large := errors.AsType[*memory.Error](err); !large || !strings.Contains(err.Error(), "use fewer neighbours") {
+	if _, large := errors.AsType[*resources.MemoryError](err); !large || !strings.Contains(err.Error(), "use fewer neighbours") {
 		t.Errorf("400 bags with all others as neighbours: %v", err)
 	}
 }

@@ -9,8 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
-	"github.com/miplc/miplc/internal/memory"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -36,7 +35,7 @@ func Open(kind pjrt.Kind, plugin string) (*Backend, error) {
 		if err != nil {
 			return nil, err
 		}
-		return NewBackend(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: memory.Available()}, kind), nil
+		return NewBackend(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: resources.Memory()}, kind), nil
 	}
 	d, err := pjrt.Open(kind, plugin)
 	if err != nil {
@@ -58,7 +57,7 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 	if b.oneCore(p.graphs.Program) {
 		thread = pjrt.OnOneCore
 	}
-	workers.Each(2, 2, func(i int) {
+	resources.Each(2, 2, func(i int) {
 		switch {
 		case list[i] != nil:
 		case i == 0:

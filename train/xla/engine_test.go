@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/compile"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
@@ -19,7 +19,7 @@ import (
 // goBackend returns the executor of pjrttest.
 func goBackend(t testing.TB) *xla.Backend {
 	t.Helper()
-	b := xla.NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: memory.Available()}, pjrt.Go)
+	b := xla.NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: resources.Memory()}, pjrt.Go)
 	t.Cleanup(b.Close)
 	return b
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/ndarray"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -35,7 +35,7 @@ type feeder struct {
 func (s *feeder) feeds(ctx context.Context) (feeds <-chan *feed, stop func()) {
 	ch := make(chan *feed)
 	ctx, cancel := context.WithCancel(ctx)
-	var drawing workers.Group
+	var drawing resources.Group
 	drawing.Go(func() {
 		defer close(ch)
 		for first := 0; ; first += s.layout.Steps {
@@ -100,7 +100,7 @@ func (s *feeder) mask(f *feed, m *compile.Mask) []uint8 {
 	l := s.layout
 	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Trials*width)
-	workers.Each(len(s.runs), 0, func(j int) {
+	resources.Each(len(s.runs), 0, func(j int) {
 		dropout := train.NewDropout(m, s.runs[j].Seed())
 		for step, bags := range f.batches[j] {
 			at := (step*l.Trials + j) * width

@@ -9,7 +9,7 @@ import (
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 )
 
@@ -19,7 +19,7 @@ type plan struct {
 	train, test  xla.Layout
 	padding      float64 // share of padding in the instances of the training steps
 	each, shared float64 // estimated bytes on the device: per trial, and independent of their number
-	budget       memory.Budget
+	budget       resources.Budget
 }
 
 // feedBytes is the default of Trainer.FeedBytes.
@@ -95,7 +95,7 @@ func (p *plan) subject() string {
 // String describes the programs.
 func (p *plan) String() string {
 	return fmt.Sprintf("%s: steps of %s, %.0f %% of them padding, in about %s of memory",
-		p.subject(), diag.Count(p.train.N, "instance"), 100*p.padding, memory.Size(p.bytes()))
+		p.subject(), diag.Count(p.train.N, "instance"), 100*p.padding, resources.Bytes(p.bytes()))
 }
 
 // bytes estimates the memory of the trials on the device.

@@ -14,7 +14,7 @@ import (
 	"github.com/gomlx/compute/dtypes"
 	"github.com/gomlx/compute/shapes"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
@@ -69,7 +69,7 @@ func TestGroupsFitMemory(t *testing.T) {
 		groups []int
 	}{{b.Memory.Bytes, []int{5}}, {1 << 20, []int{5}}, {110 << 10, []int{3, 2}}, {80 << 10, []int{1, 1, 1, 1, 1}}} {
 		n := &notes{}
-		b.Memory = memory.Budget{Bytes: c.memory, Bound: "--device-memory"}
+		b.Memory = resources.Budget{Bytes: c.memory, Bound: "--device-memory"}
 		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 5),
 			train.Options{Observer: n}) {
 			if out.Err != nil {
@@ -111,7 +111,7 @@ func TestOutOfMemory(t *testing.T) {
 		trials []int
 		says   string
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
-		b := xla.NewBackend(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: memory.Available()}, pjrt.Go)
+		b := xla.NewBackend(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: resources.Memory()}, pjrt.Go)
 		n := &notes{}
 		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4),
 			train.Options{Observer: n}) {

@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"sync"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
@@ -42,7 +42,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 			}
 			return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a "+
 				"lower one with --device-memory, or use smaller batches (train.batch)",
-				err, memory.Size(t.Backend.Memory.Bytes), t.Backend.Memory.Bound)
+				err, resources.Bytes(t.Backend.Memory.Bytes), t.Backend.Memory.Bound)
 		},
 	}
 	groups.Coupled = true

@@ -1,6 +1,6 @@
 // Package modeltest makes graphs, specs, programs and trials for tests: one small graph per op and corner case, random
-// graphs over ragged batches, random specs, and short trainings. The tests of every engine compare its lowerings with the
-// interpreter of package graph on them.
+// graphs over ragged batches, random specs, and short trainings. The tests of every engine compare its lowerings with
+// the interpreter of package graph on them.
 package modeltest
 
 import (

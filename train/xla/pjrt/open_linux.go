@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/miplc/miplc/internal/libraries"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // go-xla returns everything that it logs as errors too. It sets TF_CPP_MIN_LOG_LEVEL to silence
@@ -83,8 +83,8 @@ func openGPU(given string) (*OpenDevice, error) {
 		}
 		return nil, err
 	}
-	d.Memory = memory.Budget{Bytes: gpu.Memory * 3 / 4, Bound: "three quarters of the memory of the GPU, what XLA takes " +
-		"at most"}
+	d.Memory = resources.Budget{Bytes: gpu.Memory * 3 / 4,
+		Bound: "three quarters of the memory of the GPU, what XLA takes at most"}
 	return d, nil
 }
 
@@ -106,7 +106,7 @@ func open(kind Kind, path, name string, options gopjrt.NamedValuesMap) (*OpenDev
 	if err != nil {
 		return failed(explained(kind, err))
 	}
-	return &OpenDevice{Backend: b, Text: fmt.Sprintf("%s (%s, %s)", name, version, path), Memory: memory.Available()}, nil
+	return &OpenDevice{Backend: b, Text: fmt.Sprintf("%s (%s, %s)", name, version, path), Memory: resources.Memory()}, nil
 }
 
 // Alias makes a program write an output to the memory of an input, both by index. It sets the

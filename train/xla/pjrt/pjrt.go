@@ -11,7 +11,7 @@ import (
 
 	"github.com/gomlx/compute"
 
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // Kind is a kind of device.
@@ -31,8 +31,8 @@ var Executor func() (compute.Backend, error)
 // OpenDevice is an open device.
 type OpenDevice struct {
 	compute.Backend
-	Text   string        // device, version and plugin
-	Memory memory.Budget // that programs may use, as estimated
+	Text   string           // device, version and plugin
+	Memory resources.Budget // that programs may use, as estimated
 }
 
 // EnvPlugin is the environment variable with the path of a PJRT plugin.

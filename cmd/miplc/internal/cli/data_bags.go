@@ -269,8 +269,9 @@ func (o *datasetOutput) attach(set *data.Dataset, table *generate.LabelTable, ou
 	if err != nil {
 		return nil, err
 	}
-	if done := map[generate.Outside]string{generate.OutsideAdd: "added to the candidates", generate.OutsideDrop: "left out",
-		generate.OutsideForget: "unknown now"}; wrong > 0 {
+	done := map[generate.Outside]string{generate.OutsideAdd: "added to the candidates",
+		generate.OutsideDrop: "left out", generate.OutsideForget: "unknown now"}
+	if wrong > 0 {
 		o.Console.Notef("%d of %s had their true label outside the candidates: %s", wrong, diag.Count(set.Bags(), "bag"),
 			done[generate.Outside(outside)])
 	}

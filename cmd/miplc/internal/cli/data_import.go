@@ -15,7 +15,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/language"
 )
 
@@ -47,7 +47,7 @@ func importCommand(con *console.Console) *cobra.Command {
 				set, err := bagfile.OpenWith(input, reading)
 				if err == nil && o.stored { // Python keeps all instances in memory
 					size := 4 * float64(set.Offsets[set.Bags()]) * float64(set.Dim())
-					err = memory.Available().Check("the instances of "+input, size,
+					err = resources.Memory().Check("the instances of "+input, size,
 						"train on the file, whose instances stay on disk: miplc.train(spec, path)")
 				}
 				if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/quiet"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 func init() { quiet.End() }
@@ -115,7 +115,7 @@ func untilSignal(con *console.Console) (ctx context.Context, stop func()) {
 
 // bug converts a panic to an error that asks for a report.
 func bug(r any, getenv func(string) string) error {
-	panicked := workers.Recovered(r)
+	panicked := resources.Recovered(r)
 	notes := []string{"please report it with the command line and the spec; MIPLC_DEBUG=1 shows where it happened"}
 	if getenv("MIPLC_DEBUG") != "" {
 		notes = strings.Split(strings.TrimSpace(string(panicked.Stack)), "\n")

@@ -19,7 +19,7 @@ import (
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/memory"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
@@ -228,7 +228,7 @@ func (o *serveOptions) check() (err error) {
 	}
 	if o.Serve.RequestMemory/memoryPerRequest < o.Serve.MaxRequestBytes {
 		return console.Usagef("--max-held must be at least %d times --max-bytes (%s): decoding one request needs that",
-			memoryPerRequest, memory.Size(float64(o.Serve.MaxRequestBytes)))
+			memoryPerRequest, resources.Bytes(float64(o.Serve.MaxRequestBytes)))
 	}
 	if o.Serve.Hosts = o.Hosts; len(o.Hosts) == 0 {
 		o.Serve.Hosts = serve.LocalHosts(o.HTTP)

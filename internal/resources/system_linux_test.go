@@ -1,6 +1,6 @@
 // Limits of groups.
 
-package memory
+package resources
 
 import (
 	"os"

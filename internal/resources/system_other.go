@@ -2,7 +2,7 @@
 
 // The memory that a process may use, on other systems.
 
-package memory
+package resources
 
 // system returns no limits on these systems.
 func system() []Budget { return nil }

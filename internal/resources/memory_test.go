@@ -1,6 +1,6 @@
 // Work that needs too much memory is refused.
 
-package memory
+package resources
 
 import (
 	"math"
@@ -11,15 +11,15 @@ import (
 func TestCheck(t *testing.T) {
 	before := debug.SetMemoryLimit(64 << 20)
 	defer debug.SetMemoryLimit(before)
-	if b := Available(); b.Bytes > 64<<20 || b.Bound == "" {
+	if b := Memory(); b.Bytes > 64<<20 || b.Bound == "" {
 		t.Errorf("with GOMEMLIMIT of 64 MiB there are %+v", b)
 	}
-	err := Available().Check("training", 1<<42, "use a smaller model")
+	err := Memory().Check("training", 1<<42, "use a smaller model")
 	if err == nil || err.Error() != "training needs at least 4 TiB of memory; 64 MiB are available (GOMEMLIMIT): use a "+
 		"smaller model" {
 		t.Errorf("%v", err)
 	}
-	if err := Available().Check("training", 1<<20, ""); err != nil {
+	if err := Memory().Check("training", 1<<20, ""); err != nil {
 		t.Errorf("%v", err)
 	}
 }
@@ -52,7 +52,7 @@ func TestSize(t *testing.T) {
 		0: "0 bytes", 1023: "1023 bytes", 1024: "1 KiB", 150 << 20: "150 MiB", 1.5 * (1 << 40): "1.5 TiB",
 		math.Ldexp(1, 90): "1e+09 EiB", math.Inf(1): "+Inf EiB",
 	} {
-		if got := Size(bytes); got != want {
+		if got := Bytes(bytes); got != want {
 			t.Errorf("%g bytes are %q, want %q", bytes, got, want)
 		}
 	}

@@ -1,6 +1,6 @@
 // A bounded cache that evicts the oldest values.
 
-package memory
+package resources
 
 import "slices"
 

@@ -1,6 +1,7 @@
-// Package memory compares the memory that work needs with the available memory, so that work that needs too much is
-// rejected with a message before the system kills the process.
-package memory
+// Package resources keeps work within the memory and the processors of the machine. It compares the memory that work
+// needs with the available memory, so that work that needs too much is rejected with a message before the system kills
+// the process, and it runs functions in parallel and keeps their panics from ending the program.
+package resources
 
 import (
 	"fmt"
@@ -15,9 +16,9 @@ type Budget struct {
 	Bound string
 }
 
-// Available returns the smallest of the free memory of the machine, the limits of the control
-// groups and of the process, and GOMEMLIMIT.
-func Available() Budget {
+// Memory returns the memory that work may use: the smallest of the free memory of the machine, the limits of the
+// control groups and of the process, and GOMEMLIMIT.
+func Memory() Budget {
 	budget := Budget{float64(debug.SetMemoryLimit(-1)), "GOMEMLIMIT"}
 	for _, b := range system() {
 		if b.Bytes < budget.Bytes {
@@ -27,27 +28,27 @@ func Available() Budget {
 	return budget
 }
 
-// Check returns an *Error if bytes exceed the budget. The message begins with what needs the bytes, such as "training
-// wide" or "the text", and ends with advice on how to need fewer.
+// Check returns a *MemoryError if bytes exceed the budget. The message begins with what needs the bytes, such as
+// "training wide" or "the text", and ends with advice on how to need fewer.
 func (b Budget) Check(what string, bytes float64, advice string) error {
 	if bytes > b.Bytes {
-		return &Error{what, bytes, b, advice}
+		return &MemoryError{what, bytes, b, advice}
 	}
 	return nil
 }
 
-// Error reports work that needs more memory than it may use.
-type Error struct {
+// MemoryError reports work that needs more memory than it may use.
+type MemoryError struct {
 	What   string
 	Bytes  float64 // a lower bound of what the work needs; 0: only known to exceed the budget
 	Budget Budget
 	Advice string
 }
 
-func (e *Error) Error() string {
-	need := "at least " + Size(e.Bytes) + " of memory; " + Size(e.Budget.Bytes) + " are available"
+func (e *MemoryError) Error() string {
+	need := "at least " + Bytes(e.Bytes) + " of memory; " + Bytes(e.Budget.Bytes) + " are available"
 	if e.Bytes == 0 {
-		need = "more than " + Size(e.Budget.Bytes) + " of memory"
+		need = "more than " + Bytes(e.Budget.Bytes) + " of memory"
 	}
 	return fmt.Sprintf("%s needs %s (%s): %s", e.What, need, e.Budget.Bound, e.Advice)
 }
@@ -80,8 +81,8 @@ func LimitHeapGrowth() (undo func()) {
 	})
 }
 
-// Size formats a number of bytes, e.g. "1.5 GiB" or "4 MiB".
-func Size(bytes float64) string {
+// Bytes formats a number of bytes, e.g. "1.5 GiB" or "4 MiB".
+func Bytes(bytes float64) string {
 	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
 	i := 0
 	for ; bytes >= 1024 && i+1 < len(units); i++ {

@@ -1,6 +1,6 @@
 // The cache forgets the oldest values.
 
-package memory
+package resources
 
 import (
 	"slices"

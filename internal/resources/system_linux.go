@@ -1,6 +1,6 @@
 // The memory that a process may use, with the limits of its groups.
 
-package memory
+package resources
 
 import (
 	"bufio"

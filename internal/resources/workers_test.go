@@ -1,18 +1,18 @@
 // A panic in a worker reaches the caller.
 
-package workers_test
+package resources_test
 
 import (
 	"strings"
 	"sync/atomic"
 	"testing"
 
-	"github.com/miplc/miplc/internal/workers"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 func TestWaitRaisesWhatAWorkerPanickedWith(t *testing.T) {
 	var done atomic.Int32
-	var g workers.Group
+	var g resources.Group
 	for i := range 8 {
 		g.Go(func() {
 			if i == 3 {
@@ -22,7 +22,7 @@ func TestWaitRaisesWhatAWorkerPanickedWith(t *testing.T) {
 		})
 	}
 	defer func() {
-		r, _ := recover().(*workers.PanicError)
+		r, _ := recover().(*resources.PanicError)
 		if r == nil || r.Value != "worker 3" || !strings.Contains(string(r.Stack), "workers_test.go") || done.Load() != 7 {
 			t.Errorf("recovered %v after %d workers", r, done.Load())
 		}
@@ -31,7 +31,7 @@ func TestWaitRaisesWhatAWorkerPanickedWith(t *testing.T) {
 }
 
 func TestWait(t *testing.T) {
-	var g workers.Group
+	var g resources.Group
 	g.Wait()
 	done := false
 	g.Go(func() { done = true })

@@ -1,6 +1,6 @@
-// Package workers runs functions in parallel and keeps their panics from ending the
-// program.
-package workers
+// Functions that run in parallel and whose panics do not end the program.
+
+package resources
 
 import (
 	"fmt"
