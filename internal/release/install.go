@@ -16,7 +16,7 @@ import (
 )
 
 // platform is an operating system and architecture with the command of its C compiler and the tag of its
-// Python wheel. Without a C compiler, the binary is pure Go: it trains with engine gorgonia and predicts
+// Python wheel. Without a C compiler, the binary is pure Go: it trains with the engine native and predicts
 // with onnx-go.
 type platform struct{ system, processor, compiler, wheel string }
 
