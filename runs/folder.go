@@ -119,9 +119,31 @@ type RunName struct {
 
 const listWriter = "miplc train"
 
-// ReadList returns the specs and names of the runs that listFile in a folder lists. The
+// Resumable is what a folder contains for --resume without a spec.
+type Resumable struct {
+	Search *SearchPlan      // nil: no search
+	Spec   string           // path of the spec of a single run; empty: no single run
+	Specs  []*language.Spec // of several runs
+	Names  []RunName        // of these runs
+}
+
+// FindResumable returns what a folder contains: a search, a run or several runs. The error wraps fs.ErrNotExist if it
+// contains none of them.
+func FindResumable(dir string) (r Resumable, err error) {
+	if r.Search, err = readSearch(dir); err != nil || r.Search != nil {
+		return r, err
+	}
+	if state, err := StateOf(dir); err != nil || state != Absent {
+		r.Spec = filepath.Join(dir, SpecFile) // its reader reports an unusable folder
+		return r, nil
+	}
+	r.Specs, r.Names, err = readList(dir)
+	return r, err
+}
+
+// readList returns the specs and names of the runs that listFile in a folder lists. The
 // error wraps fs.ErrNotExist if the folder has no list.
-func ReadList(dir string) (specs []*language.Spec, names []RunName, err error) {
+func readList(dir string) (specs []*language.Spec, names []RunName, err error) {
 	file := filepath.Join(dir, listFile)
 	var list runList
 	err = fileio.ReadJSON(file, &list)

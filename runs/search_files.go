@@ -173,8 +173,8 @@ func (p *SearchPlan) write(dir string) error {
 	return fileio.ReplaceJSON(filepath.Join(dir, searchPlan), w)
 }
 
-// ReadSearch returns the plan of the search that a run in a folder comes from, or nil if it comes from none.
-func ReadSearch(dir string) (*SearchPlan, error) {
+// readSearch returns the plan of the search that a run in a folder comes from, or nil if it comes from none.
+func readSearch(dir string) (*SearchPlan, error) {
 	p, err := readPlan(filepath.Join(dir, SearchFolder, searchPlan))
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

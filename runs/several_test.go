@@ -106,7 +106,7 @@ func (s *stopAfter) Epoch(train.Metrics, train.Progress) {
 // listed are the trials of the list in a folder, without the command that began them.
 func listed(t *testing.T, dir string) []*train.Trial {
 	t.Helper()
-	specs, names, err := ReadList(dir)
+	specs, names, err := readList(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +133,11 @@ func TestWrongLists(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, listFile), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := ReadList(dir); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := readList(dir); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
 		}
 	}
-	if _, _, err := ReadList(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
+	if _, _, err := readList(t.TempDir()); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no list: %v", err)
 	}
 }

@@ -109,7 +109,7 @@ func TestKilledSearchResumesToSameChoice(t *testing.T) {
 	rng, ended := rand.New(rand.NewPCG(1, 2)), false
 	for kills := 0; !ended; kills++ {
 		flags := append(settings, "-o", broken)
-		if plan, err := runs.ReadSearch(broken); err == nil && plan != nil {
+		if found, err := runs.FindResumable(broken); err == nil && found.Search != nil {
 			flags = []string{"train", "--resume", "-o", broken}
 		}
 		cmd := exec.Command("miplc", flags...)

@@ -72,8 +72,9 @@ type predictResult struct {
 	Heatmaps    string `json:"heatmaps,omitempty"` // folder
 	noThumbnail int    // heatmaps that lack the thumbnail
 
-	threshold float64 // of the model; 0: it predicts one label per bag
-	groupName string  // kind of the groups of the bags, such as patient
+	notes     []string // about the bags and their parts
+	threshold float64  // of the model; 0: it predicts one label per bag
+	groupName string   // kind of the groups of the bags, such as patient
 }
 
 // setTrue sets the true labels [classes] of a bag; nil: unknown.
@@ -172,21 +173,26 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 	if err := o.Heatmap.check(); err != nil {
 		return err
 	}
+	path := modelPath(o.Model)
+	inputs := append([]string{path}, o.Data...)
 	var out *fileio.File
 	if o.Output != "" {
 		var err error
 		if out, err = o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force,
-			Inputs: append([]string{modelPath(o.Model), o.Backend.Library}, o.Data...)}); err != nil {
+			Inputs: append(inputs, o.Backend.Library)}); err != nil {
 			return err
 		}
 		defer out.Discard()
 	}
-	r, set, err := o.predict(ctx)
+	r, set, err := o.predict(ctx, path)
 	if err != nil {
 		return err
 	}
+	for _, note := range r.notes {
+		o.Console.Notef("%s", note)
+	}
 	if o.Heatmap.Dir != "" {
-		if err := o.Heatmap.write(r, set, o); err != nil {
+		if err := o.Heatmap.write(r, set, inputs); err != nil {
 			return err
 		}
 	}
@@ -202,8 +208,8 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 	return o.Console.Result(r, r.print)
 }
 
-// predict opens the model and the dataset, and predicts.
-func (o *predictOptions) predict(ctx context.Context) (*predictResult, *data.Dataset, error) {
+// predict opens the model at a path and the dataset, and predicts.
+func (o *predictOptions) predict(ctx context.Context, path string) (*predictResult, *data.Dataset, error) {
 	model, err := o.Backend.Open(o.Model, runtime.WithMaxInstances(math.MaxInt))
 	if err != nil {
 		return nil, nil, err
@@ -224,7 +230,16 @@ func (o *predictOptions) predict(ctx context.Context) (*predictResult, *data.Dat
 		model.Close()
 		model = other
 	}
-	r, err := predictBags(ctx, o, model, set, bags)
+	parts, err := runs.PartsOf(path, model.Info().Split, set)
+	unknown := (*runs.UnknownSplitError)(nil)
+	if err != nil && !errors.As(err, &unknown) {
+		return nil, nil, err
+	}
+	r, err := o.predictBags(ctx, model, set, bags, parts)
+	if err == nil && unknown != nil {
+		r.notes = append(r.notes, fmt.Sprintf("%v: the accuracy includes training bags; give the folder of the run "+
+			"instead of the model file to separate them", unknown))
+	}
 	return r, set, err
 }
 
@@ -254,21 +269,15 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 	return set, bags, o.Heatmap.checkCoords(set, bags, o.name())
 }
 
-// predictBags predicts some bags of a dataset.
-func predictBags(ctx context.Context, o *predictOptions, model *runtime.Model, set *data.Dataset,
-	bags []int) (*predictResult, error) {
+// predictBags predicts some bags of a dataset. parts has the part of the split of the model for each bag of the
+// dataset; nil: unknown.
+func (o *predictOptions) predictBags(ctx context.Context, model *runtime.Model, set *data.Dataset, bags []int,
+	parts []string) (*predictResult, error) {
 	info := model.Info()
 	r := &predictResult{Model: o.Model, Data: o.name(), Backend: info.Backend, Classes: info.Classes}
 	labels, err := set.TrueMasksIn(info.Classes)
 	if err != nil {
-		o.Console.Notef("%v: the measures leave such bags out", err)
-	}
-	parts, err := runs.PartsOf(modelPath(o.Model), info.Split, set)
-	if unknown := (*runs.UnknownSplitError)(nil); errors.As(err, &unknown) {
-		o.Console.Notef("%v: the accuracy includes training bags; give the folder of the run instead of the model file to "+
-			"separate them", err)
-	} else if err != nil {
-		return nil, err
+		r.notes = append(r.notes, fmt.Sprintf("%v: the measures leave such bags out", err))
 	}
 	for _, i := range bags {
 		p, err := runs.PredictBag(ctx, model, set, i)

@@ -214,7 +214,7 @@ func figureName(name string) string {
 }
 
 // write draws the bags as NAME.svg and NAME.png, or each file of a bag that has several.
-func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions) error {
+func (h *heatmaps) write(r *predictResult, set *data.Dataset, inputs []string) error {
 	list := r.picturesOf(set)
 	thumbnails, err := h.open()
 	if err != nil {
@@ -231,7 +231,7 @@ func (h *heatmaps) write(r *predictResult, set *data.Dataset, o *predictOptions)
 		if err := f.Mark.CheckKind(h.Dir, fileio.HeatmapFolder); err != nil {
 			return err
 		}
-		return f.Restart(fileio.HeatmapFolder, files, append([]string{modelPath(o.Model)}, o.Data...))
+		return f.Restart(fileio.HeatmapFolder, files, inputs)
 	})
 	if err != nil {
 		return err

@@ -198,7 +198,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 
 // complete reports wrong flags. With Spec it adds the engine to Set. To resume without Spec, it sets Spec to that
 // of the run in Dir, or list and names to those of several runs.
-func (o *trainOptions) complete() (err error) {
+func (o *trainOptions) complete() error {
 	if err := checkPlace(&o.Place); err != nil {
 		return err
 	}
@@ -229,21 +229,16 @@ func (o *trainOptions) complete() (err error) {
 		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; " +
 			"--resume without SPEC continues the runs that DIR lists")
 	}
-	if o.plan, err = runs.ReadSearch(o.Dir); err != nil || o.plan != nil {
-		o.Search = true
-		return err
-	}
-	if o.Search {
+	found, err := runs.FindResumable(o.Dir)
+	o.plan, o.Spec, o.list, o.names = found.Search, found.Spec, found.Specs, found.Names
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case o.Search && o.plan == nil && (err == nil || missing):
 		return fmt.Errorf("there is no search in %s to resume", o.Dir)
-	}
-	if state, err := runs.StateOf(o.Dir); err != nil || state != runs.Absent {
-		o.Spec = filepath.Join(o.Dir, runs.SpecFile)
-		return nil
-	}
-	switch o.list, o.names, err = runs.ReadList(o.Dir); {
-	case errors.Is(err, fs.ErrNotExist):
+	case missing:
 		return fmt.Errorf("there is no run in %s to resume", o.Dir)
-	case err == nil && len(o.Set) > 0:
+	case o.plan != nil:
+		o.Search = true
+	case len(o.list) > 0 && len(o.Set) > 0:
 		return console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
 	}
 	return err
