@@ -27,6 +27,21 @@ const (
 	InUpdateNow        = "update_now"        // 1 in the last step of an update, else 0
 )
 
+// Inputs [1] of a step that are the same in all steps of a training, see Program.Settings. They have the names of keys of
+// specs.
+const (
+	InWeightDecay = "train.weight_decay"
+	InClip        = "train.clip"
+	InMomentum    = "train.momentum"
+	InBeta1       = "train.beta1"
+	InBeta2       = "train.beta2"
+	InAlpha       = "train.alpha"
+	InEpsilon     = "train.epsilon"
+)
+
+// restOf returns the name of the input with 1 - x for the input x, which float32 would round twice.
+func restOf(name string) string { return "1-" + name }
+
 // Position is the place of a training step among the updates of the parameters. The zero
 // value means the only step of the first update.
 type Position struct {
@@ -44,17 +59,21 @@ type optimizer struct {
 	state func(t *language.Train) []string // state vectors in addition to the parameters
 	// scalars appends the scalars of an update.
 	scalars func(to []Scalar, t *language.Train, update int) []Scalar
+	// settings appends the scalars that are the same in all updates.
+	settings func(to []Scalar, t *language.Train) []Scalar
 	// step sets the new values of the state vectors and returns the new parameters.
 	step func(u *update, w, g *graph.Node) *graph.Node
 }
 
 // optimizers has the rules by the words of train.optimizer.
 var optimizers = map[string]optimizer{
-	"sgd":     {state: always(InVelocity), scalars: noScalars, step: (*update).sgd},
-	"adam":    {state: always(InFirstMoment, InSecondMoment), scalars: corrections, step: (*update).adam},
-	"adamw":   {state: always(InFirstMoment, InSecondMoment), scalars: corrections, step: (*update).adam},
-	"rmsprop": {state: rmspropState, scalars: noScalars, step: (*update).rmsprop},
+	"sgd":     {always(InVelocity), noScalars, momentum, (*update).sgd},
+	"adam":    adam,
+	"adamw":   adam,
+	"rmsprop": {rmspropState, noScalars, rmspropSettings, (*update).rmsprop},
 }
+
+var adam = optimizer{always(InFirstMoment, InSecondMoment), corrections, adamSettings, (*update).adam}
 
 func always(names ...string) func(*language.Train) []string {
 	return func(*language.Train) []string { return names }
@@ -71,6 +90,40 @@ func rmspropState(t *language.Train) []string {
 type Scalar struct {
 	Name  string
 	Value float64
+}
+
+func adamSettings(to []Scalar, t *language.Train) []Scalar {
+	return append(decays(decays(to, InBeta1, t.Beta1.V), InBeta2, t.Beta2.V), Scalar{InEpsilon, t.Epsilon.V})
+}
+
+func rmspropSettings(to []Scalar, t *language.Train) []Scalar {
+	return append(decays(momentum(to, t), InAlpha, t.Alpha.V), Scalar{InEpsilon, t.Epsilon.V})
+}
+
+// momentum appends the momentum, unless it is 0.
+func momentum(to []Scalar, t *language.Train) []Scalar {
+	if t.Momentum.V != 0 {
+		to = append(to, Scalar{InMomentum, t.Momentum.V})
+	}
+	return to
+}
+
+// decays appends the decay of a running mean and the share of a new value.
+func decays(to []Scalar, name string, beta float64) []Scalar {
+	return append(to, Scalar{name, beta}, Scalar{restOf(name), 1 - beta})
+}
+
+// Settings appends the inputs [1] of a step that are the same in all steps of a training. Their names and order depend
+// only on the optimizer and on which settings are 0: a step has no weight decay, clipping and momentum of 0.
+func (p *Program) Settings(to []Scalar) []Scalar {
+	t := &p.Spec.Train
+	if t.Clip.V != 0 {
+		to = append(to, Scalar{InClip, t.Clip.V})
+	}
+	if t.WeightDecay.V != 0 {
+		to = append(to, Scalar{InWeightDecay, t.WeightDecay.V})
+	}
+	return optimizers[t.Optimizer.V].settings(to, t)
 }
 
 func noScalars(to []Scalar, _ *language.Train, _ int) []Scalar { return to }
@@ -104,7 +157,7 @@ func (p *Program) OptimizerState() []string {
 // replace: the parameters and the state of the optimiser.
 func (p *Program) StateVectors() []string { return append([]string{InParams}, p.OptimizerState()...) }
 
-// StepScalars appends the inputs [1] of a step that change from step to step. Their order is the same for all steps.
+// StepScalars appends the inputs [1] of a step that change from step to step, except the learning rate. Their order is the same for all steps.
 func (p *Program) StepScalars(to []Scalar, at Position) []Scalar {
 	t := &p.Spec.Train
 	if accumulates(t) {
@@ -159,8 +212,8 @@ func (u *update) apply(g *graph.Node) *graph.Node {
 	sum := g
 	g = u.clipped(g)
 	u.b.Label("update")
-	if decay := u.train.WeightDecay.V; decay != 0 && u.train.Optimizer.V != "adamw" {
-		g = u.b.Add(g, u.b.Mul(u.b.Scalar(decay), w))
+	if u.train.WeightDecay.V != 0 && u.train.Optimizer.V != "adamw" {
+		g = u.b.Add(g, u.b.Mul(u.scalar(InWeightDecay), w))
 	}
 	u.updated[InParams] = optimizers[u.train.Optimizer.V].step(u, w, g)
 	if accumulates(u.train) {
@@ -215,23 +268,24 @@ const clipEpsilon = 1e-6
 // clipped scales a gradient g down to the norm train.clip, as PyTorch's clip_grad_norm_:
 // g min(1, clip / (norm + 1e-6)).
 func (u *update) clipped(g *graph.Node) *graph.Node {
-	limit, b := u.train.Clip.V, u.b
-	if limit == 0 {
+	b := u.b
+	if u.train.Clip.V == 0 {
 		return g
 	}
 	b.Label("clip")
 	norm := b.Sqrt(b.SumAll(b.Mul(g, g)))
-	return b.Mul(b.Minimum(b.Scalar(1), b.Div(b.Scalar(limit), b.Add(norm, b.Scalar(clipEpsilon)))), g)
+	return b.Mul(b.Minimum(b.Scalar(1), b.Div(u.scalar(InClip), b.Add(norm, b.Scalar(clipEpsilon)))), g)
 }
 
 // sgd computes v = mu v + g; w -= lr (g + mu v), or w -= lr v without Nesterov's form.
 func (u *update) sgd(w, g *graph.Node) *graph.Node {
 	b, move, velocity := u.b, g, g
-	if mu := u.train.Momentum.V; mu != 0 {
-		velocity = b.Add(b.Mul(b.Scalar(mu), u.state[InVelocity]), g)
+	if u.train.Momentum.V != 0 {
+		mu := u.scalar(InMomentum)
+		velocity = b.Add(b.Mul(mu, u.state[InVelocity]), g)
 		move = velocity
 		if u.train.Nesterov.V {
-			move = b.Add(g, b.Mul(b.Scalar(mu), velocity))
+			move = b.Add(g, b.Mul(mu, velocity))
 		}
 	}
 	u.updated[InVelocity] = velocity
@@ -243,10 +297,10 @@ func (u *update) sgd(w, g *graph.Node) *graph.Node {
 // also subtracts lr decay w; adam has the decay in g.
 func (u *update) adam(w, g *graph.Node) *graph.Node {
 	b, t := u.b, u.train
-	m, v := u.average(InFirstMoment, t.Beta1.V, g), u.average(InSecondMoment, t.Beta2.V, b.Mul(g, g))
-	size := b.Add(b.Mul(u.scalar(InSecondCorrection), b.Sqrt(v)), b.Scalar(t.Epsilon.V))
-	if decay := t.WeightDecay.V; decay != 0 && t.Optimizer.V == "adamw" {
-		w = b.Sub(w, b.Mul(b.Mul(u.lr, b.Scalar(decay)), w))
+	m, v := u.average(InFirstMoment, InBeta1, g), u.average(InSecondMoment, InBeta2, b.Mul(g, g))
+	size := b.Add(b.Mul(u.scalar(InSecondCorrection), b.Sqrt(v)), u.scalar(InEpsilon))
+	if t.WeightDecay.V != 0 && t.Optimizer.V == "adamw" {
+		w = b.Sub(w, b.Mul(b.Mul(u.lr, u.scalar(InWeightDecay)), w))
 	}
 	return b.Sub(w, b.Mul(b.Mul(u.lr, u.scalar(InFirstCorrection)), b.Div(m, size)))
 }
@@ -256,18 +310,18 @@ func (u *update) adam(w, g *graph.Node) *graph.Node {
 // quotient.
 func (u *update) rmsprop(w, g *graph.Node) *graph.Node {
 	b, t := u.b, u.train
-	v := u.average(InSecondMoment, t.Alpha.V, b.Mul(g, g))
-	move := b.Div(g, b.Add(b.Sqrt(v), b.Scalar(t.Epsilon.V)))
-	if mu := t.Momentum.V; mu != 0 {
-		move = b.Add(b.Mul(b.Scalar(mu), u.state[InVelocity]), move)
+	v := u.average(InSecondMoment, InAlpha, b.Mul(g, g))
+	move := b.Div(g, b.Add(b.Sqrt(v), u.scalar(InEpsilon)))
+	if t.Momentum.V != 0 {
+		move = b.Add(b.Mul(u.scalar(InMomentum), u.state[InVelocity]), move)
 		u.updated[InVelocity] = move
 	}
 	return b.Sub(w, b.Mul(u.lr, move))
 }
 
-// average updates a running mean: beta mean + (1 - beta) x.
-func (u *update) average(name string, beta float64, x *graph.Node) *graph.Node {
+// average updates a running mean with the decay beta, an input: beta mean + (1 - beta) x.
+func (u *update) average(name, beta string, x *graph.Node) *graph.Node {
 	b := u.b
-	u.updated[name] = b.Add(b.Mul(b.Scalar(beta), u.state[name]), b.Mul(b.Scalar(1-beta), x))
+	u.updated[name] = b.Add(b.Mul(u.scalar(beta), u.state[name]), b.Mul(u.scalar(restOf(beta)), x))
 	return u.updated[name]
 }

@@ -24,7 +24,9 @@ var reserved = []string{InInstances, InBagOf, InCandidates, InLabelWeights, InLa
 	OutProbabilities, OutAttention, OutLoss, OutLabelWeights, OutParams,
 	InVelocity, InFirstMoment, InSecondMoment, UpdatedName(InVelocity), UpdatedName(InFirstMoment),
 	UpdatedName(InSecondMoment), InFirstCorrection, InSecondCorrection,
-	InAccumulated, UpdatedName(InAccumulated), InGradientShare, InUpdateNow, InClassWeights}
+	InAccumulated, UpdatedName(InAccumulated), InGradientShare, InUpdateNow, InClassWeights,
+	InWeightDecay, InClip, InMomentum, InBeta1, restOf(InBeta1), InBeta2, restOf(InBeta2), InAlpha, restOf(InAlpha),
+	InEpsilon}
 
 // FlatSize returns P, the length of the flat parameter vector.
 func (p *Program) FlatSize() int {
@@ -69,6 +71,24 @@ func (p *Program) ParamViews(flat []float32) map[string][]float32 {
 // vectors, so that a target moves few buffers. Scalar inputs have
 // the shape [1]: buffers that a caller can write to between steps.
 func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.WeightUpdate) }
+
+// StepOfSpec returns Step with the values of Program.Settings in place of their inputs.
+func StepOfSpec(p *Program) (*graph.Graph, error) {
+	g, err := Step(p)
+	if err != nil {
+		return nil, err
+	}
+	b, values := graph.NewBuilder(g.Name), map[string]*graph.Node{}
+	for _, s := range p.Settings(nil) {
+		values[s.Name] = b.Scalar(s.Value)
+	}
+	return copied(b, g, func(n *graph.Node) *graph.Node {
+		if n.Op != graph.OpInput {
+			return nil
+		}
+		return values[n.Name]
+	})
+}
 
 // StepOneBag returns Step for batches of one bag: B is 1 and there is no input bag_of,
 // see graph.SingleBag.

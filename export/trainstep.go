@@ -27,7 +27,7 @@ const (
 )
 
 // TrainStep returns the ONNX model of one training step of a program: forward pass, gradient and
-// update of the parameters. g is the graph from compile.Step. The metadata describe
+// update of the parameters. g is the graph from compile.StepOfSpec. The metadata describe
 // them and the layout of the flat vectors, and contain the hash of initial, the flat vectors of
 // initial parameters. Batches may have any size.
 //

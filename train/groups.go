@@ -5,6 +5,7 @@ package train
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/miplc/miplc/data"
@@ -13,18 +14,40 @@ import (
 )
 
 // ProgramKey returns a text that is equal for specs whose trials can share a program: the identity of all settings
-// except learning rate and its schedule, seed, weights of loss terms, data, engine, evaluation and checkpoints.
+// except learning rate and its schedule, seed, weights of loss terms, the numbers of the optimizer
+// (compile.Program.Settings), rates of dropout blocks, data, engine, evaluation and checkpoints.
 func ProgramKey(spec *language.Spec) string {
 	s := *spec.Settings()
 	s.Data.Labels, s.Data.Encoder = spec.Data.Labels, language.Encoder{}
 	s.Train.LR.V, s.Train.Seed.V, s.Train.EvalEvery.V, s.Train.Checkpoint.V = 1, 0, 1, 1
 	s.Train.Schedule.V, s.Train.Warmup.V = "constant", 0
 	s.Train.Best.V, s.Train.Patience.V, s.Train.MinEpochs.V, s.Train.Refit.V = "", 0, 0, false
+	t := &s.Train
+	same(&t.WeightDecay.V, &t.Clip.V, &t.Momentum.V, &t.Beta1.V, &t.Beta2.V, &t.Alpha.V, &t.Epsilon.V)
+	s.Model.Blocks = slices.Clone(s.Model.Blocks)
+	for i := range s.Model.Blocks {
+		b := &s.Model.Blocks[i]
+		if rate, drops := b.Args["rate"]; drops && b.Kind.V == "dropout" {
+			v := rate.Float()
+			same(&v)
+			rate.V, b.Args = v, maps.Clone(b.Args)
+			b.Args["rate"] = rate
+		}
+	}
 	s.Loss = slices.Clone(s.Loss)
 	for i := range s.Loss {
 		s.Loss[i].Weight.V = 1
 	}
 	return s.Identity()
+}
+
+// same sets settings to one value, except those that are 0: their programs have fewer ops.
+func same(settings ...*float64) {
+	for _, v := range settings {
+		if *v != 0 {
+			*v = 0.5
+		}
+	}
 }
 
 // TermWeights returns the weights of the loss terms of a spec by name.

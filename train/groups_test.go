@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 )
@@ -248,19 +247,35 @@ func TestFileErrorOfOneRun(t *testing.T) {
 
 // Settings that are data of a step do not need another program; others do.
 func TestProgramKey(t *testing.T) {
-	base := modeltest.Quickstart(t, 20, 4, 1)
-	for setting, shared := range map[string]bool{
-		"train.lr=0.5": true, "train.seed=7": true, "loss.attention=0.5": true, "train.eval_every=2": true,
-		"train.schedule=step": true, "train.warmup=2": true, "train.checkpoint=0": true, "data.split.seed=3": true,
-		"train.epochs=9": false, "train.batch=2": false, "train.momentum=0.5": false, "train.weight_decay=0.1": false,
-		"train.clip=1": false, "train.optimizer=adam": false, "weights.schedule=averaging": false,
-	} {
-		spec, err := language.Load("quickstart", "train.epochs=4", setting)
+	load := func(of string, settings ...string) *language.Spec {
+		spec, err := language.Load(of, settings...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (train.ProgramKey(spec) == train.ProgramKey(base.Program.Spec)) != shared {
+		return spec
+	}
+	for setting, shared := range map[string]bool{
+		"train.lr=0.5": true, "train.seed=7": true, "loss.attention=0.5": true, "train.eval_every=2": true,
+		"train.schedule=step train.decay_at=[2,3] train.decay_factor=0.3": true, "train.warmup=2": true,
+		"train.schedule=plateau train.decay_measure=loss train.decay_patience=3 data.split.validation=0.2": true,
+		"train.best=loss train.early_stopping=2 train.refit=true data.split.validation=0.2":                true,
+		"train.sampling=balanced": false, "train.accumulate=2": false, "train.class_weights=balanced": false,
+		"loss=[disambiguation]": false, "train.checkpoint=0": true, "data.split.seed=3": true,
+		"train.momentum=0.5": true, "train.weight_decay=0.1": true, "train.clip=2": true, "model.blocks.dropout=0.2": true,
+		"train.momentum=0": false, "train.weight_decay=0": false, "train.clip=0": false, "model.blocks.dropout=0": false,
+		"train.epochs=9": false, "train.batch=2": false, "train.nesterov=false": false, "train.optimizer=adam": false,
+		"weights.schedule=averaging": false, "model.blocks.dense=7": false,
+	} {
+		base := []string{"train.epochs=4", "train.clip=1"}
+		if (train.ProgramKey(load("demipl-mlp", base...)) == train.ProgramKey(load("demipl-mlp", append(base,
+			strings.Fields(setting)...)...))) != shared {
 			t.Errorf("%s: sharing a program is %v", setting, !shared)
+		}
+	}
+	for _, setting := range []string{"train.beta1=0.8", "train.beta2=0.99", "train.epsilon=0.001"} {
+		if train.ProgramKey(load("demipl", "train.optimizer=adam")) != train.ProgramKey(load("demipl", "train.optimizer=adam",
+			setting)) {
+			t.Errorf("%s: not sharing a program", setting)
 		}
 	}
 }

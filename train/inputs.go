@@ -43,7 +43,7 @@ func (b *Batch) Scalars(to []compile.Scalar, p *compile.Program) []compile.Scala
 		compile.Scalar{Name: compile.InLambda, Value: b.Lambda},
 		compile.Scalar{Name: compile.InEpoch, Value: float64(b.Epoch)},
 		compile.Scalar{Name: compile.InEpochs, Value: float64(b.Epochs)})
-	return p.StepScalars(to, b.Position)
+	return p.Settings(p.StepScalars(to, b.Position))
 }
 
 // RoundUp rounds n up to a multiple of 8 times a power of 2, which is about n/parts for large n,

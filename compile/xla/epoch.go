@@ -17,8 +17,8 @@ import (
 // trials at once. The dataset is an input: the caller copies it to the device once.
 //
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise), the state vectors
-// [Trials, P] (compile.Program.StateVectors), compile.InLR and compile.TermWeightPrefix... [Trials, 1],
-// StepScalarNames [Steps, Trials, 1], compile.InClassWeights [Trials, 1, k] if the program weighs classes, and
+// [Trials, P] (compile.Program.StateVectors), compile.InLR, compile.TermWeightPrefix... and compile.Program.Settings
+// [Trials, 1], StepScalarNames [Steps, Trials, 1], compile.InClassWeights [Trials, 1, k] if the program weighs classes, and
 // compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
 // EpochWidth: for each trial the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A
 // trial without a bag in a step keeps its state and records zeros.
@@ -36,10 +36,14 @@ func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err
 	s.trace(g.EpochWidth(l))
 	for _, mask := range g.Masks {
 		s.state(InMask+mask.Name, bytes(append([]int{l.Steps, l.Trials}, mask.Shape.Concrete(l.N, l.Batch)...)...))
+		s.state(InScale+mask.Name, floats(l.Trials, 1))
 	}
 	scalars := []string{compile.InLR}
 	for _, name := range g.Terms {
 		scalars = append(scalars, compile.TermWeightPrefix+name)
+	}
+	for _, setting := range g.Settings(nil) {
+		scalars = append(scalars, setting.Name)
 	}
 	for _, name := range scalars {
 		s.state(name, floats(l.Trials, 1))
@@ -88,7 +92,7 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 	}
 	for _, mask := range g.Masks {
 		kept := e.convert(e.step(in[InMask+mask.Name], step), dtypes.Float32)
-		bound[mask.Name] = trials(e.mul(kept, e.scalar(1/(1-mask.Drop))))
+		bound[mask.Name] = e.mul(trials(kept), trials(in[InScale+mask.Name]))
 	}
 	for _, name := range scalars {
 		bound[name] = trials(in[name])
@@ -153,7 +157,7 @@ func NewGraphs(p *compile.Program) (*Graphs, error) {
 
 // Text returns a description that is equal for graphs with equal programs.
 func (g *Graphs) Text() string {
-	return fmt.Sprint(g.StepGraph.Text(), g.PredictGraph.Text(), g.Terms, g.Masks, g.Normalize, g.Signature)
+	return fmt.Sprint(g.StepGraph.Text(), g.PredictGraph.Text(), g.Terms, g.Normalize, g.Signature)
 }
 
 // Bytes estimates the memory that the programs of an epoch and of an evaluation need, for each trial

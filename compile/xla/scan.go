@@ -25,7 +25,8 @@ const (
 	InOldWeights = "oldweights" // float32 [Trials, Bags, k]: label weights before the epoch
 	InMean       = "mean"       // float32 [Trials, ...]: statistics of the features
 	InStd        = "std"
-	InMask       = "mask." // uint8 [Steps, Trials, N, ...] and the name of the mask: 1 where an element is kept
+	InMask       = "mask."  // uint8 [Steps, Trials, N, ...] and the name of the mask: 1 where an element is kept
+	InScale      = "scale." // float32 [Trials, 1] and the name of the mask: the value of kept elements
 )
 
 // OutTrace is the output that each step writes to, float32 [Steps, Trials, Width]; see Epoch and

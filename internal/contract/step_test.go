@@ -31,7 +31,7 @@ func quickstartStep(t *testing.T) *onnxpb.ModelProto {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := compile.Step(p)
+	g, err := compile.StepOfSpec(p)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,7 +53,7 @@ type trainStep struct {
 
 // newTrainStep returns the step of a program with the parameters from which a run starts.
 func newTrainStep(p *compile.Program, folder bagfile.Folder) (*trainStep, error) {
-	step, err := compile.Step(p)
+	step, err := compile.StepOfSpec(p)
 	if err != nil {
 		return nil, err
 	}

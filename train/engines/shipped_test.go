@@ -55,7 +55,7 @@ func results(t *testing.T, p *compile.Program) string {
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}
-	g, err := compile.Step(p)
+	g, err := compile.StepOfSpec(p)
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/resources"
@@ -74,8 +73,7 @@ func (s *feeder) feed(first int) *feed {
 		return f
 	}
 	for i := range s.graphs.Masks {
-		m := &s.graphs.Masks[i]
-		f.values[xla.InMask+m.Name] = s.mask(f, m)
+		f.values[xla.InMask+s.graphs.Masks[i].Name] = s.mask(f, i)
 	}
 	for i, name := range s.graphs.StepScalarNames() {
 		f.values[name] = s.scalars(f, i)
@@ -88,19 +86,20 @@ func (s *feeder) scalars(f *feed, i int) []float32 {
 	out := make([]float32, s.layout.Steps*s.layout.Trials)
 	for j, r := range s.runs {
 		for step := range f.batches[j] {
-			out[step*s.layout.Trials+j] = float32(s.graphs.StepScalars(nil, r.Position(f.first+step+1))[i].Value)
+			out[step*s.layout.Trials+j] = float32(r.Program.StepScalars(nil, r.Position(f.first+step+1))[i].Value)
 		}
 	}
 	return out
 }
 
-// mask returns a dropout mask of a feed, 1 for kept values. It draws the masks of several runs in
+// mask returns dropout mask number i of a feed, 1 for kept values. It draws the masks of several runs in
 // parallel.
-func (s *feeder) mask(f *feed, m *compile.Mask) []uint8 {
+func (s *feeder) mask(f *feed, i int) []uint8 {
 	l := s.layout
-	width := ndarray.Size(m.Shape.Concrete(l.N, l.Batch))
+	width := ndarray.Size(s.graphs.Masks[i].Shape.Concrete(l.N, l.Batch))
 	out := make([]uint8, l.Steps*l.Trials*width)
 	resources.Each(len(s.runs), 0, func(j int) {
+		m := &s.runs[j].Program.Masks[i]
 		dropout := train.NewDropout(m, s.runs[j].Seed())
 		for step, bags := range f.batches[j] {
 			at := (step*l.Trials + j) * width

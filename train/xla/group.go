@@ -165,6 +165,13 @@ func (s *executor) settings(runs []*train.Run) map[string]any {
 		for name, weight := range train.TermWeights(r.Program.Spec) {
 			of[compile.TermWeightPrefix+name] = append(of[compile.TermWeightPrefix+name], float32(weight))
 		}
+		for i := range r.Program.Masks {
+			m := &r.Program.Masks[i]
+			of[xla.InScale+m.Name] = append(of[xla.InScale+m.Name], m.Scale())
+		}
+		for _, s := range r.Program.Settings(nil) {
+			of[s.Name] = append(of[s.Name], float32(s.Value))
+		}
 	}
 	for name, v := range of {
 		values[name] = v

@@ -52,6 +52,41 @@ func TestTrialsMatchSingleRuns(t *testing.T) {
 	}
 }
 
+// Trials of a group may differ in the numbers of their optimizer and in their dropout rates, with one program.
+func TestTrialsWithOtherNumbers(t *testing.T) {
+	b := goBackend(t)
+	d, err := generate.Prototypes(generate.DefaultPrototypes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for optimizer, settings := range map[string][]string{
+		"sgd":     {"train.momentum=0.8", "train.weight_decay=0.01", "train.momentum=0.5", "train.clip=0.1"},
+		"adam":    {"train.lr=0.002", "train.beta1=0.5", "train.beta2=0.9", "train.epsilon=0.01"},
+		"adamw":   {"train.lr=0.002", "train.weight_decay=0.1", "train.beta1=0.7", "model.blocks.dropout=0.2"},
+		"rmsprop": {"train.momentum=0.1", "train.alpha=0.5", "train.momentum=0.4", "train.epsilon=0.1"},
+	} {
+		var list []*train.Trial
+		for _, setting := range settings {
+			spec, err := language.Load("demipl-mlp", "train.optimizer="+optimizer, "train.epochs=2", "train.clip=1",
+				"train.weight_decay=0.001", "model.blocks.dense=6", "train.batch=8", settings[0], setting)
+			if err != nil {
+				t.Fatal(err)
+			}
+			trial := modeltest.Trial(t, spec, d)
+			trial.Name = setting
+			if list = append(list, trial); train.ProgramKey(spec) != train.ProgramKey(list[0].Program.Spec) {
+				t.Errorf("%s: %s needs another program", optimizer, setting)
+			}
+		}
+		for i, out := range together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{}) {
+			if out.Err != nil {
+				t.Fatal(out.Err)
+			}
+			t.Run(optimizer+" "+list[i].Name, func(t *testing.T) { sameRun(t, out.Report, run(t, list[i]), 1e-4) })
+		}
+	}
+}
+
 func sameSummary(t *testing.T, got, want *train.Report) {
 	t.Helper()
 	if !reflect.DeepEqual(got.Detail.Confusion, want.Detail.Confusion) || got.DetailOf != want.DetailOf {

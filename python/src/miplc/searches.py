@@ -137,8 +137,9 @@ def fit_many(
 ) -> Fits[_E]:
     """Fit an estimator with many settings, and on many splits, in one call of the program.
 
-    Runs that differ only in the seed, the split, learning rates and weights of losses train together, which is faster
-    than alone. The results are those of single fits on bags in the same order.
+    On a GPU, runs that differ only in the seed, the split, learning rates, numbers of the optimizer, dropout rates and
+    weights of losses train together, which is faster than alone. The results are those of single fits on bags in the
+    same order.
 
     A training that fails is a warning, unless all fail.
 
