@@ -266,12 +266,12 @@ var fanCases = []opCase{
 
 // lower builds a machine with gradients of every parameter of the sheet.
 func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*graph.Tensor, rows,
-	bags int) (*gorgonia.Machine[T], map[string][]T, *gorgonia.Params[T]) {
+	bags int) (*gorgonia.Machine[T], map[string][]T, map[string][]T) {
 	t.Helper()
-	params, grads := gorgonia.NewParams[T](), map[string][]T{}
+	params, grads := map[string][]T{}, map[string][]T{}
 	for _, p := range g.ByOp(graph.OpParam) {
 		v := values[p.Name]
-		params.Add(p.Name, v.Shape, ndarray.Convert[T](v.Data))
+		params[p.Name] = ndarray.Convert[T](v.Data)
 		grads[p.Name] = make([]T, len(v.Data))
 	}
 	m, err := gorgonia.Lower(g, rows, bags, gorgonia.Lowering[T]{Params: params, Loss: "loss", Grads: grads})

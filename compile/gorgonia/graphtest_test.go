@@ -16,10 +16,10 @@ import (
 func machineOf(t *testing.T, g *graph.Graph, env graph.Env, loss string) (*gorgonia.Machine[float64],
 	map[string][]float64) {
 	t.Helper()
-	params, grads := gorgonia.NewParams[float64](), map[string][]float64{}
+	params, grads := map[string][]float64{}, map[string][]float64{}
 	for _, p := range g.ByOp(graph.OpParam) {
 		v := env.Values[p.Name]
-		params.Add(p.Name, v.Shape, v.Data)
+		params[p.Name] = v.Data
 		grads[p.Name] = make([]float64, len(v.Data))
 	}
 	o := gorgonia.Lowering[float64]{Params: params, Loss: loss, Grads: grads}

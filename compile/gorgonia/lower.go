@@ -166,7 +166,7 @@ func (l *lowerer[T]) op(name string, shape []int, run kernel[T], grad vjp, in ..
 
 // result returns the memory of a value.
 func (l *lowerer[T]) result(n *graph.Node) []T {
-	if data := l.o.Params.Data(n.Name); data != nil && n.Op.IsLeaf() {
+	if data := l.o.Params[n.Name]; data != nil && n.Op.IsLeaf() {
 		return data
 	}
 	node := l.nodes[n.ID]
@@ -179,7 +179,7 @@ func (l *lowerer[T]) result(n *graph.Node) []T {
 // lowerLeaf lowers an input or parameter. If Params has a value of its name the node uses that
 // memory, else Run supplies the value. With Params, all parameters must be in it.
 func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgonia.Node {
-	if n.Op == graph.OpParam && l.o.Params != nil || l.o.Params.Data(n.Name) != nil {
+	if n.Op == graph.OpParam && l.o.Params != nil || l.o.Params[n.Name] != nil {
 		return l.shared(n)
 	}
 	in := input[T]{name: n.Name, shape: tensorShape(l.concrete(n))}
@@ -210,8 +210,11 @@ func (l *lowerer[T]) leaf(name string, shape []int, data []T) *gorgonia.Node {
 
 // shared returns a leaf that uses the memory of Params.
 func (l *lowerer[T]) shared(n *graph.Node) *gorgonia.Node {
-	shape := tensorShape(l.concrete(n))
-	node := l.leaf("param "+n.Name, shape, graph.Must(l.o.Params.values(n.Name, shape)))
+	shape, data := tensorShape(l.concrete(n)), l.o.Params[n.Name]
+	if len(data) != ndarray.Size(shape) {
+		graph.Fail("parameter %s has %d elements, shape %v needs %d", n.Name, len(data), shape, ndarray.Size(shape))
+	}
+	node := l.leaf("param "+n.Name, shape, data)
 	if dst, ok := l.o.Grads[n.Name]; ok {
 		if len(dst) != ndarray.Size(shape) {
 			graph.Fail("the gradient of %s has %d elements, shape %v needs %d", n.Name, len(dst), shape, ndarray.Size(shape))

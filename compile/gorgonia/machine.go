@@ -14,9 +14,9 @@ import (
 
 // Lowering says what Lower compiles.
 type Lowering[T Float] struct {
-	// Params has the values of the graph's parameters, and optionally of inputs. If it is nil, Run
-	// needs all values and there are no gradients.
-	Params *Params[T]
+	// Params has the memory of the graph's parameters, and optionally of inputs, by name, row-major. Machines share it:
+	// a change of a value affects all. If it is nil, Run needs all values and there are no gradients.
+	Params map[string][]T
 	// Loss names the scalar output to differentiate; empty: forward only.
 	Loss string
 	// Grads has, for each parameter whose gradient is needed, the memory to which each run writes

@@ -17,9 +17,9 @@ type gorgoniaEngine struct {
 	program   *compile.Program
 	state     map[string][]float32 // vectors [P] by name, see compile.Program.StateVectors
 	gradients []float32            // [P]
-	// the same of each parameter, in separate memory, because rounding depends on the alignment
-	values, grads [][]float32
-	shared        *gorgonia.Params[float32] // parameters and statistics that machines share, by name
+	// Values of the machines by name: gradients of learned parameters, and what the machines share. Each parameter has its
+	// own memory, because rounding depends on the alignment.
+	grads, shared map[string][]float32
 	training      *machines
 	update        *gorgonia.Machine[float32]
 	weightUpdate  *machines // label weights after the step; nil if the training graph computes them
@@ -32,47 +32,38 @@ var _ train.Engine = (*gorgoniaEngine)(nil)
 // NewGorgonia makes the engine gorgonia of a program, with the optimiser of its spec. All values are zero until
 // SetState sets them.
 func NewGorgonia(p *compile.Program) (train.Engine, error) {
-	e := &gorgoniaEngine{program: p, shared: gorgonia.NewParams[float32](),
-		result: train.StepResult{Terms: map[string]float64{}}}
 	size := p.FlatSize()
-	e.gradients, e.state = make([]float32, size), map[string][]float32{}
-	grads := map[string][]float32{}
+	e := &gorgoniaEngine{program: p, state: map[string][]float32{}, gradients: make([]float32, size),
+		grads: map[string][]float32{}, shared: map[string][]float32{}, result: train.StepResult{Terms: map[string]float64{}}}
 	for _, q := range p.Params {
-		value, gradient := make([]float32, ndarray.Size(q.Shape)), make([]float32, ndarray.Size(q.Shape))
-		e.values, e.grads = append(e.values, value), append(e.grads, gradient)
-		e.shared.Add(q.Name, q.Shape, value)
+		e.shared[q.Name] = make([]float32, ndarray.Size(q.Shape))
 		if !q.Statistic {
-			grads[q.Name] = gradient
+			e.grads[q.Name] = make([]float32, ndarray.Size(q.Shape))
 		}
 	}
 	for _, name := range p.StateVectors() {
 		e.state[name] = make([]float32, size)
-		e.shared.Add(name, []int{size}, e.state[name])
+		e.shared[name] = e.state[name]
 	}
-	e.shared.Add(compile.InGrads, []int{size}, e.gradients)
+	e.shared[compile.InGrads] = e.gradients
 	for _, name := range p.NormalizationParams() {
-		e.shared.Add(name, p.Signature.Instance, make([]float32, ndarray.Size(p.Signature.Instance)))
+		e.shared[name] = make([]float32, ndarray.Size(p.Signature.Instance))
 	}
-	if err := e.lower(grads); err != nil {
-		return nil, err
-	}
-	return e, nil
-}
-
-// lower builds the machines, which share the parameters.
-func (e *gorgoniaEngine) lower(grads map[string][]float32) error {
-	p, o := e.program, gorgonia.Lowering[float32]{Params: e.shared}
+	o := gorgonia.Lowering[float32]{Params: e.shared}
 	e.infer = newMachines(p, p.Infer, o)
 	if p.WeightUpdate != nil {
 		e.weightUpdate = newMachines(p, p.WeightUpdate, o)
 	}
 	update, err := compile.Update(p)
-	if err == nil {
-		e.update, err = gorgonia.Lower(update, 1, 1, o) // the update does not depend on the batch size
+	if err != nil {
+		return nil, err
 	}
-	o.Loss, o.Grads = compile.OutLoss, grads
+	if e.update, err = gorgonia.Lower(update, 1, 1, o); err != nil { // it does not depend on the batch size
+		return nil, err
+	}
+	o.Loss, o.Grads = compile.OutLoss, e.grads
 	e.training = newMachines(p, p.Train, o)
-	return err
+	return e, nil
 }
 
 // Step runs forward, backward and the update of the parameters.
@@ -82,13 +73,12 @@ func (e *gorgoniaEngine) Step(b *train.Batch) (*train.StepResult, error) {
 		return nil, err
 	}
 	r := e.read(m)
-	for i, q := range e.program.Params {
-		if q.Statistic { // the update expects its next value in the place of a gradient
-			copy(e.grads[i], m.Output(compile.StatisticPrefix+q.Name))
-		}
-	}
 	flat := e.gradients
-	for _, gradient := range e.grads {
+	for _, q := range e.program.Params {
+		gradient := e.grads[q.Name]
+		if q.Statistic { // the update expects its next value in the place of a gradient
+			gradient = m.Output(compile.StatisticPrefix + q.Name)
+		}
 		flat = flat[copy(flat, gradient):]
 	}
 	if err := e.update.Run(gorgonia.Inputs[float32]{Floats: e.training.inputs.Floats}); err != nil {
@@ -138,7 +128,7 @@ func (e *gorgoniaEngine) Predict(instances []float32, bagOf []int, bags int) (pr
 func (e *gorgoniaEngine) State() (*train.State, error) {
 	statistics := map[string][]float32{}
 	for _, name := range e.program.NormalizationParams() {
-		statistics[name] = e.shared.Data(name)
+		statistics[name] = e.shared[name]
 	}
 	return train.NewState(e.program, e.state, statistics), nil
 }
@@ -154,7 +144,7 @@ func (e *gorgoniaEngine) SetState(s *train.State) error {
 	}
 	e.spread()
 	for name, v := range statistics {
-		copy(e.shared.Data(name), v)
+		copy(e.shared[name], v)
 	}
 	return nil
 }
@@ -162,8 +152,8 @@ func (e *gorgoniaEngine) SetState(s *train.State) error {
 // spread copies the flat parameter vector to the memory of each parameter.
 func (e *gorgoniaEngine) spread() {
 	flat := e.state[compile.InParams]
-	for _, value := range e.values {
-		flat = flat[copy(value, flat):]
+	for _, q := range e.program.Params {
+		flat = flat[copy(e.shared[q.Name], flat):]
 	}
 }
 

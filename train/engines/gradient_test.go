@@ -47,9 +47,9 @@ func gradients(t testing.TB, p *compile.Program, b *train.Batch, params map[stri
 func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *train.Batch,
 	params map[string][]float32) map[string][]float64 {
 	t.Helper()
-	values, grads := gorgonia.NewParams[T](), map[string][]T{}
+	values, grads := map[string][]T{}, map[string][]T{}
 	for _, q := range p.Params {
-		values.Add(q.Name, q.Shape, ndarray.Convert[T](params[q.Name]))
+		values[q.Name] = ndarray.Convert[T](params[q.Name])
 		grads[q.Name] = make([]T, ndarray.Size(q.Shape))
 	}
 	m, err := gorgonia.Lower(p.Train, len(b.BagOf), b.Bags, gorgonia.Lowering[T]{Params: values, Loss: compile.OutLoss,
