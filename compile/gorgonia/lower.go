@@ -160,8 +160,9 @@ func (l *lowerer[T]) apply(name string, shape []int, run kernel[T], grad vjp, in
 func (l *lowerer[T]) op(name string, shape []int, run kernel[T], grad vjp, in ...*gorgonia.Node) *op[T] {
 	size := ndarray.Size(shape)
 	l.ids, l.size = l.ids+1, l.size+size
+	data := make([]T, size)
 	return &op[T]{name: name, id: l.ids, shape: shape, run: run, grad: grad, in: in, diff: make([]bool, len(in)),
-		values: make([][]T, len(in)), result: newBuffer(tensorShape(shape), make([]T, size))}
+		values: make([][]T, len(in)), data: data, result: dense(tensorShape(shape), data)}
 }
 
 // result returns the memory of a value.
@@ -171,7 +172,7 @@ func (l *lowerer[T]) result(n *graph.Node) []T {
 	}
 	node := l.nodes[n.ID]
 	if o, ok := node.Op().(*op[T]); ok {
-		return o.result.data
+		return o.data
 	}
 	return l.leaves[node]
 }
@@ -203,9 +204,22 @@ func lowerLeaf[T Float](l *lowerer[T], n *graph.Node, _ []*gorgonia.Node) *gorgo
 // leaf adds a value that is not computed.
 func (l *lowerer[T]) leaf(name string, shape []int, data []T) *gorgonia.Node {
 	node := gorgonia.NewTensor(l.g, dtype[T](), len(shape), gorgonia.WithName(name), gorgonia.WithShape(shape...),
-		gorgonia.WithValue(newBuffer(shape, data).dense))
+		gorgonia.WithValue(dense(shape, data)))
 	l.leaves[node] = data
 	return node
+}
+
+// dense returns a tensor in the memory of data.
+func dense[T Float](shape []int, data []T) *tensor.Dense {
+	return tensor.New(tensor.WithShape(shape...), tensor.WithBacking(data))
+}
+
+// tensorShape returns the shape that a value has in gorgonia: a scalar is a vector of one element.
+func tensorShape(shape []int) []int {
+	if len(shape) == 0 {
+		return []int{1}
+	}
+	return shape
 }
 
 // shared returns a leaf that uses the memory of Params.

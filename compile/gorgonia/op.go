@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash"
 	"hash/fnv"
-	"unsafe"
 
 	"github.com/chewxy/hm"
 	"github.com/miplc/miplc/graph"
@@ -37,7 +36,8 @@ type op[T Float] struct {
 	grad   vjp
 	diff   []bool // inputs whose gradient is needed
 	in     gorgonia.Nodes
-	result *buffer[T]
+	data   []T           // of the result
+	result *tensor.Dense // with data
 
 	values [][]T // of the inputs, reused at each run
 }
@@ -90,8 +90,8 @@ func (o *op[T]) Do(inputs ...gorgonia.Value) (v gorgonia.Value, err error) {
 			return nil, err
 		}
 	}
-	o.run(o.result.data, o.values, bag)
-	return o.result.dense, nil
+	o.run(o.data, o.values, bag)
+	return o.result, nil
 }
 
 // DiffWRT reports which inputs need a gradient.
@@ -109,31 +109,14 @@ func (o *op[T]) SymDiff(inputs gorgonia.Nodes, output, grad *gorgonia.Node) (gra
 	return grads, nil
 }
 
-// elements returns the memory of a value: a tensor, or the scalar that gorgonia uses as seed of the
+// elements returns the elements of a value: a tensor, or the scalar that gorgonia uses as seed of the
 // gradient.
 func elements[T Float](v gorgonia.Value) ([]T, error) {
-	switch v := v.(type) {
-	case *tensor.Dense:
-		switch v.Dtype() {
-		case tensor.Float32:
-			return same[T](v.Float32s())
-		case tensor.Float64:
-			return same[T](v.Float64s())
-		}
-	case *gorgonia.F32:
-		return same[T](unsafe.Slice((*float32)(v), 1))
-	case *gorgonia.F64:
-		return same[T](unsafe.Slice((*float64)(v), 1))
+	switch data := v.Data().(type) {
+	case []T:
+		return data, nil
+	case T:
+		return []T{data}, nil
 	}
-	return nil, fmt.Errorf("a value of %T cannot be read", v)
-}
-
-// same converts a slice of F to one of T, which must be the same type, without allocating.
-func same[T, F Float](s []F) ([]T, error) {
-	var t T
-	var f F
-	if unsafe.Sizeof(t) != unsafe.Sizeof(f) {
-		return nil, fmt.Errorf("values of %T and %T meet in one machine", t, f)
-	}
-	return *(*[]T)(unsafe.Pointer(&s)), nil
+	return nil, fmt.Errorf("a value of %T cannot be read in a machine of %T", v, *new(T))
 }
