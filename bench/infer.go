@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/runtime"
@@ -30,7 +31,7 @@ func writeModel(r request) (any, error) {
 	for i := range classes {
 		classes[i] = strconv.Itoa(i)
 	}
-	m, err := export.Model(p, train.InitParams(p, 1), export.Metadata{Classes: classes})
+	m, err := export.Model(p, train.InitParams(p, 1), contract.Metadata{Classes: classes})
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ type Status struct {
 	Failed  int       `json:"failed"`
 	Running []Process `json:"running"`
 	// Failures are the failed cells, with their last error.
-	Failures []Failure `json:"failures,omitempty"`
+	Failures []FailedCell `json:"failures,omitempty"`
 	// Differ are the cells that were computed more than once with different results.
 	Differ []definition.Coord `json:"differ,omitempty"`
 
@@ -29,8 +29,8 @@ type Status struct {
 	Left    *float64 `json:"seconds_left,omitempty"` // with the running processes; nil: unknown, or none is running
 }
 
-// Failure is a cell that failed.
-type Failure struct {
+// FailedCell is a cell that failed.
+type FailedCell struct {
 	definition.Coord
 	Error string `json:"error"`
 }
@@ -86,7 +86,7 @@ func (s *Status) count(plan *Plan, have *Results, planned map[string]float64) {
 			continue
 		case found:
 			s.Failed++
-			s.Failures = append(s.Failures, Failure{c.Coord, r.Error})
+			s.Failures = append(s.Failures, FailedCell{c.Coord, r.Error})
 		}
 		left = append(left, c)
 	}

@@ -14,10 +14,6 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Metadata is the description in the file. Model sets Contract, InputShape, Normalization,
-// Threshold and Backends.
-type Metadata = contract.Metadata
-
 // Values of export.signature in specs.
 const (
 	SignatureBag   = "bag"
@@ -31,13 +27,15 @@ const (
 // spec names it, class_attention [k, n]. The file runs in onnxruntime and, if the model allows it, in
 // onnx-go. Signature batch: instances [N, ...],
 // bag_of [N] -> probabilities [B, k], attention [N], label [B]; only onnxruntime.
-func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onnxpb.ModelProto, error) {
+//
+// Model sets Contract, InputShape, Normalization, Threshold and Backends of the metadata.
+func Model(p *compile.Program, params map[string][]float32, meta contract.Metadata) (*onnxpb.ModelProto, error) {
 	meta.InputShape = p.Signature.Instance
 	meta.Normalization = p.Spec.Data.Normalize.V
 	if p.Spec.Multi() {
 		meta.Threshold = &p.Spec.Model.Threshold.V
 	}
-	opt := onnx.Dialect{Opset: p.Spec.Export.Opset.V, Params: params}
+	opt := onnx.Options{Opset: p.Spec.Export.Opset.V, Params: params}
 	var m *onnxpb.ModelProto
 	var err error
 	switch signature := p.Spec.Export.Signature.V; signature {
@@ -67,7 +65,7 @@ func Model(p *compile.Program, params map[string][]float32, meta Metadata) (*onn
 }
 
 // document adds descriptions of inputs and outputs to the file, for people who open it in a viewer.
-func document(m *onnxpb.ModelProto, meta *Metadata) {
+func document(m *onnxpb.ModelProto, meta *contract.Metadata) {
 	inside := "as they are measured; the model normalises them"
 	if meta.Normalization == "none" {
 		inside = "as they are; the model does not normalise them"
@@ -99,7 +97,7 @@ func document(m *onnxpb.ModelProto, meta *Metadata) {
 
 // bagModel writes the graph for one bag, portable if possible, and returns the back ends that can
 // run it.
-func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []string, error) {
+func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []string, error) {
 	g, err := graph.SingleBag(infer)
 	if err != nil {
 		return nil, nil, err
@@ -122,7 +120,7 @@ func bagModel(infer *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, []strin
 }
 
 // batchModel writes the graph for a ragged batch.
-func batchModel(g *graph.Graph, opt onnx.Dialect) (*onnxpb.ModelProto, error) {
+func batchModel(g *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, error) {
 	p := g.Output(compile.OutProbabilities)
 	opt.Results = []onnx.Output{
 		{Name: contract.Probabilities, Node: p},

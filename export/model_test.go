@@ -43,8 +43,8 @@ func program(t testing.TB, name, text string, set ...string) *compile.Program {
 	return p
 }
 
-func metadata(p *compile.Program) export.Metadata {
-	m := export.Metadata{Version: "v0.0.0-test", Engine: "none", Seed: 1, Parity: map[string]float64{}}
+func metadata(p *compile.Program) contract.Metadata {
+	m := contract.Metadata{Version: "v0.0.0-test", Engine: "none", Seed: 1, Parity: map[string]float64{}}
 	for i := range p.Signature.Classes {
 		m.Classes = append(m.Classes, fmt.Sprintf("class %d", i))
 	}
@@ -236,7 +236,7 @@ func TestModelRefuses(t *testing.T) {
 		name   string
 		p      *compile.Program
 		params map[string][]float32
-		meta   export.Metadata
+		meta   contract.Metadata
 		want   string
 	}{
 		{"missing parameter", good, change("W", nil), metadata(good),
@@ -295,14 +295,14 @@ func TestWrite(t *testing.T) {
 	}
 
 	broken := errors.New("no back end can be opened")
-	err = export.Checked(path, failed, m, func(string, *export.Metadata) error { return broken })
+	err = export.Checked(path, failed, m, func(string, *contract.Metadata) error { return broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v, want the error of verify", err)
 	}
 	left("after a check that could not be made")
 
 	apart := errors.New("the back ends disagree")
-	err = export.Checked(path, failed, m, func(_ string, meta *export.Metadata) error {
+	err = export.Checked(path, failed, m, func(_ string, meta *contract.Metadata) error {
 		meta.Parity = map[string]float64{"interpreter/onnxruntime": 0.5}
 		return &export.FailedCheck{Err: apart}
 	})
@@ -311,7 +311,7 @@ func TestWrite(t *testing.T) {
 	}
 	left("after a failed check", "model.failed.onnx")
 
-	err = export.Checked(path, failed, m, func(tmp string, meta *export.Metadata) error {
+	err = export.Checked(path, failed, m, func(tmp string, meta *contract.Metadata) error {
 		_, err := onnxpb.Read(tmp)
 		meta.Parity = map[string]float64{"interpreter/onnxruntime": 1e-7}
 		return err

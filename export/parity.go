@@ -95,7 +95,7 @@ func Compare(engines []Predictor, o Comparison) (*Agreement, error) {
 	all.Wait()
 	for i, err := range errs {
 		if err != nil {
-			r.Failed = append(r.Failed, Failure{engines[i].Name, err.Error()})
+			r.Failed = append(r.Failed, FailedEngine{engines[i].Name, err.Error()})
 		}
 	}
 	b, wrong := &bounds{o: o}, error(nil)

@@ -25,25 +25,25 @@ type Pair struct {
 // predictMany is the B of a Pair that compares one run on several bags with runs on single bags.
 const predictMany = "several bags at once"
 
-// Failure is an engine that could not predict the bags.
-type Failure struct {
+// FailedEngine is an engine that could not predict the bags.
+type FailedEngine struct {
 	Engine string `json:"engine"`
 	Error  string `json:"error"`
 }
 
 // Agreement is the result of Compare.
 type Agreement struct {
-	OK         bool      `json:"ok"`
-	MaxAbsDiff float64   `json:"max_abs_diff"`
-	Tolerance  float64   `json:"tolerance"` // the smallest bound of a bag
-	Seed       uint64    `json:"seed"`
-	BagSizes   []int     `json:"bag_sizes"`
-	Required   []int     `json:"required_bag_sizes,omitempty"` // sizes that OK and Pairs are about; nil: all
-	Engines    []string  `json:"engines"`
-	Pairs      []Pair    `json:"pairs"`
-	Failed     []Failure `json:"failed,omitempty"`
-	Warnings   []string  `json:"warnings,omitempty"` // differences on bags of other sizes
-	LeftOut    []string  `json:"left_out,omitempty"` // engines that OK, MaxAbsDiff, Err and Map ignore
+	OK         bool           `json:"ok"`
+	MaxAbsDiff float64        `json:"max_abs_diff"`
+	Tolerance  float64        `json:"tolerance"` // the smallest bound of a bag
+	Seed       uint64         `json:"seed"`
+	BagSizes   []int          `json:"bag_sizes"`
+	Required   []int          `json:"required_bag_sizes,omitempty"` // sizes that OK and Pairs are about; nil: all
+	Engines    []string       `json:"engines"`
+	Pairs      []Pair         `json:"pairs"`
+	Failed     []FailedEngine `json:"failed,omitempty"`
+	Warnings   []string       `json:"warnings,omitempty"` // differences on bags of other sizes
+	LeftOut    []string       `json:"left_out,omitempty"` // engines that OK, MaxAbsDiff, Err and Map ignore
 }
 
 // LeaveOut excludes an engine from the verdict. Its results stay in Pairs and Failed.

@@ -107,7 +107,7 @@ func (m *model) gorgonia(t testing.TB) export.Predictor {
 // file exports the model with a signature.
 func (m *model) file(t testing.TB, signature string) []byte {
 	t.Helper()
-	meta := export.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
+	meta := contract.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
 	for i := range m.program.Signature.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(i))
 	}

@@ -39,7 +39,7 @@ func TrainStep(p *compile.Program, g *graph.Graph, initial []float32, step contr
 	if p.Spec.Train.Batch.V > manyBags {
 		opset = max(opset, manyBagsOpset)
 	}
-	m, err := onnx.Lower(g, onnx.Dialect{Opset: opset})
+	m, err := onnx.Lower(g, onnx.Options{Opset: opset})
 	if err != nil {
 		return nil, nil, err
 	}

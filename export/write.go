@@ -61,7 +61,7 @@ func (e *FailedCheck) Unwrap() error { return e.Err }
 // the training graph and updates the metadata. Then it renames the file to path. On an error, path
 // does not change. If verify returns a *FailedCheck, the model is saved as failedPath.
 func Checked(path, failedPath string, model *onnxpb.ModelProto, verify func(tmpPath string,
-	meta *Metadata) error) error {
+	meta *contract.Metadata) error) error {
 	meta, err := contract.Check(model)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

@@ -22,12 +22,12 @@ const (
 	PlotsFolder = "plots"
 )
 
-// State is the state of the run in a folder.
-type State int
+// FolderState is the state of the run in a folder.
+type FolderState int
 
 const (
-	Absent      State = iota // the folder has no run
-	Interrupted              // started but not finished
+	Absent      FolderState = iota // the folder has no run
+	Interrupted                    // started but not finished
 	Finished
 )
 
@@ -46,7 +46,7 @@ func runFiles() []string {
 
 // StateOf returns the state of the run in a folder, which need not exist. It ignores files that the
 // mark of the folder does not list.
-func StateOf(dir string) (State, error) {
+func StateOf(dir string) (FolderState, error) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		return Absent, fmt.Errorf("%s is a file; a run needs a folder", dir)
 	}
@@ -56,7 +56,7 @@ func StateOf(dir string) (State, error) {
 	}
 	for _, part := range []struct {
 		name  string
-		state State
+		state FolderState
 	}{{SummaryFile, Finished}, {SpecFile, Interrupted}, {ModelFile, Interrupted}, {train.CheckpointFile, Interrupted},
 		{train.PreviousFile, Interrupted}} {
 		_, err := os.Stat(filepath.Join(dir, part.name))

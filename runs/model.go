@@ -11,6 +11,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/train"
 )
@@ -33,7 +34,7 @@ const (
 // images is the trial whose encoder the file is to contain; nil: none. The engines then predict
 // images of the trial, and those that addPredictors adds get the features that it was trained on.
 func exportChecked(path string, images *train.Trial, p *compile.Program, params map[string][]float32,
-	meta export.Metadata, draw export.Comparison, addPredictors func(*predictors) error) (*export.Agreement, error) {
+	meta contract.Metadata, draw export.Comparison, addPredictors func(*predictors) error) (*export.Agreement, error) {
 	model, err := export.Model(p, params, meta)
 	if err != nil {
 		return nil, err
@@ -54,7 +55,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 	failedModel := filepath.Join(filepath.Dir(path), FailedModelFile)
 	failedReport := filepath.Join(filepath.Dir(path), FailedReportFile)
 	var report *export.Agreement
-	err = export.Checked(path, failedModel, model, func(aside string, meta *export.Metadata) error {
+	err = export.Checked(path, failedModel, model, func(aside string, meta *contract.Metadata) error {
 		var e predictors
 		defer e.Close()
 		if err := addPredictors(&e); err != nil {
@@ -87,7 +88,7 @@ func exportChecked(path string, images *train.Trial, p *compile.Program, params 
 
 // ExportUntrained writes the checked model of a program and its state to path. It returns the differences between the
 // engines on bags of the given sizes. Errors are those of exportChecked.
-func ExportUntrained(path string, p *compile.Program, state *train.State, meta export.Metadata,
+func ExportUntrained(path string, p *compile.Program, state *train.State, meta contract.Metadata,
 	sizes []int) (*export.Agreement, error) {
 	draw := bagsLikeTraining(p, state)
 	draw.Sizes = sizes
@@ -112,7 +113,7 @@ func verdict(report *export.Agreement) error {
 
 // leaveOut removes back ends from the report and the metadata if they disagree with a reference, which runs the
 // graph itself, or with an earlier back end. It removes nothing if no back end would be left.
-func leaveOut(report *export.Agreement, meta *export.Metadata, references []string) {
+func leaveOut(report *export.Agreement, meta *contract.Metadata, references []string) {
 	var kept, wrong []string
 	for _, name := range meta.Backends {
 		if !slices.Contains(report.Engines, name) {

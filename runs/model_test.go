@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 )
 
 // reportOf returns a report in which the given pairs disagree.
@@ -39,15 +40,15 @@ func TestLeaveOut(t *testing.T) {
 		{"the references are apart", reportOf([2]string{"interpreter", "gorgonia"}), []string{"onnxruntime", "onnx-go"},
 			false},
 	} {
-		meta := &export.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
+		meta := &contract.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
 		leaveOut(c.report, meta, []string{"interpreter", "gorgonia"})
 		if !slices.Equal(meta.Backends, c.kept) || (c.report.Err() == nil) != c.ok {
 			t.Errorf("%s: back ends %v, error %v", c.name, meta.Backends, c.report.Err())
 		}
 	}
 	r := reportOf()
-	r.Failed = []export.Failure{{Engine: "onnx-go", Error: "does not know the op"}}
-	meta := &export.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
+	r.Failed = []export.FailedEngine{{Engine: "onnx-go", Error: "does not know the op"}}
+	meta := &contract.Metadata{Backends: []string{"onnxruntime", "onnx-go"}}
 	if leaveOut(r, meta, []string{"interpreter"}); !slices.Equal(meta.Backends, []string{"onnxruntime"}) ||
 		r.Err() != nil {
 		t.Errorf("a back end that fails: %v, error %v", meta.Backends, r.Err())

@@ -188,13 +188,13 @@ func mark(t *testing.T, dir string) {
 // An interrupted rename of a checkpoint still counts as a run. Without the mark of a run no file
 // does.
 func TestStateOf(t *testing.T) {
-	for file, want := range map[string]State{
+	for file, want := range map[string]FolderState{
 		"": Absent, "notes.txt": Absent, SpecFile: Interrupted, ModelFile: Interrupted,
 		train.PreviousFile: Interrupted, train.CheckpointFile: Interrupted, SummaryFile: Finished,
 	} {
 		ours, users := t.TempDir(), t.TempDir()
 		mark(t, ours)
-		for dir, want := range map[string]State{ours: want, users: Absent} {
+		for dir, want := range map[string]FolderState{ours: want, users: Absent} {
 			if file != "" {
 				if err := os.WriteFile(filepath.Join(dir, file), nil, 0o644); err != nil {
 					t.Fatal(err)

@@ -27,7 +27,7 @@ type trainedModel struct {
 	Temperature *Temperature         // nil: none
 	trial       *train.Trial
 	report      *train.Report
-	metadata    export.Metadata
+	metadata    contract.Metadata
 }
 
 // newTrainedModel returns the model of a trained trial. It determines the temperature if the spec
@@ -191,14 +191,14 @@ func columnsInData(t *train.Trial) *contract.Columns {
 }
 
 // metadata returns the metadata of a model that was trained by an engine.
-func metadata(t *train.Trial, engine string) (export.Metadata, error) {
+func metadata(t *train.Trial, engine string) (contract.Metadata, error) {
 	split, err := json.Marshal(summarizeSplit(t))
 	spec := t.Program.Spec
 	generator := imagebags.RecipeOf(t.Data)
 	if t.Images != nil && !joins(t) { // the model takes features of another program
 		generator = ""
 	}
-	return export.Metadata{
+	return contract.Metadata{
 		Version: CurrentBuild().Miplc, Classes: t.Data.AllClassNames(), Columns: columnsInData(t),
 		SpecSHA256: spec.Identity(), DataSHA256: t.Data.Hash(),
 		Seed: uint64(spec.Train.Seed.V), Split: split, Engine: engine, Generator: generator,

@@ -25,11 +25,11 @@ const (
 
 // chunkedGraph is a graph that runs on chunks of the instances of a bag.
 type chunkedGraph struct {
-	division   *division          // without its graphs
-	head, tail []byte             // the graphs as ONNX files
-	headBytes  int64              // memory of a run of the head on a chunk
-	estimate   *contract.Estimate // of the tail
-	chunk      int                // instances of a chunk
+	division   *division           // without its graphs
+	head, tail []byte              // the graphs as ONNX files
+	headBytes  int64               // memory of a run of the head on a chunk
+	estimate   *contract.Footprint // of the tail
+	chunk      int                 // instances of a chunk
 }
 
 // chunkSession is a session that can predict in chunks.
@@ -51,8 +51,8 @@ func (o *options) divide(pb *onnxpb.ModelProto, instance []int, session Session,
 	if division == nil {
 		return nil, nil
 	}
-	head := contract.NewEstimate(division.head.GetGraph(), instance, true)
-	d := &chunkedGraph{division: division, estimate: contract.NewEstimate(division.tail.GetGraph(), instance, true),
+	head := contract.NewFootprint(division.head.GetGraph(), instance, true)
+	d := &chunkedGraph{division: division, estimate: contract.NewFootprint(division.tail.GetGraph(), instance, true),
 		chunk: max(1, head.UpTo(chunkMemory, math.MaxInt64, o.maxInstances))}
 	var err error
 	if d.headBytes, _, err = head.Run(d.chunk, 1); err != nil {

@@ -158,7 +158,7 @@ const (
 // findShapes computes the shapes for two and for three instances. It returns false if they are not
 // known.
 func (d *divider) findShapes(instance []int) bool {
-	e := contract.NewEstimate(d.graph, instance, true)
+	e := contract.NewFootprint(d.graph, instance, true)
 	two, err := e.Shapes(2)
 	if err != nil {
 		return false

@@ -151,7 +151,7 @@ func TestElementwiseOpsInHead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, portable := range []bool{false, true} {
-			m, err := onnx.Lower(g, onnx.Dialect{Opset: 17, Portable: portable,
+			m, err := onnx.Lower(g, onnx.Options{Opset: 17, Portable: portable,
 				Params: map[string][]float32{"W": make([]float32, 6), "v": {1, 2}, "U": make([]float32, 4)}})
 			if missing := (*onnx.NotPortable)(nil); errors.As(err, &missing) {
 				continue

@@ -47,7 +47,7 @@ func (f *openFile) runBytes(bags []Bag) int64 {
 // checkGraph rejects a graph that is too expensive for one instance, or whose cost cannot be known.
 // onnxruntime computes the parts of a graph that do not depend on the input when it loads a model,
 // so this bounds loading as well.
-func (o *options) checkGraph(e *contract.Estimate) error {
+func (o *options) checkGraph(e *contract.Footprint) error {
 	bytes, work, err := e.Run(1, 1)
 	switch {
 	case err != nil:

@@ -35,7 +35,7 @@ func exported(t testing.TB, name string, set ...string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta := export.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
+	meta := contract.Metadata{Version: "test", Engine: "none", Parity: map[string]float64{}}
 	for i := range sig.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(i))
 	}

@@ -239,7 +239,7 @@ func (o *options) open(data []byte) (*openFile, error) {
 		return nil, fmt.Errorf("%w: the file is written for the back ends %v, not for %s", ErrContract, meta.Backends,
 			backend)
 	}
-	e := contract.NewEstimate(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
+	e := contract.NewFootprint(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
 	if err := o.checkGraph(e); err != nil {
 		return nil, err
 	}

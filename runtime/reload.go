@@ -17,7 +17,7 @@ type openFile struct {
 	info    Info
 	batch   bool // contract batch/1
 
-	estimate *contract.Estimate
+	estimate *contract.Footprint
 	small    int           // instances up to which a run needs little memory
 	brief    int           // instances up to which a run is too short to watch its context
 	chunked  *chunkedGraph // nil: bags are not predicted in chunks

@@ -346,7 +346,7 @@ func (c *cutter) finish() error {
 
 // shapes returns the shapes of all values for one image.
 func (c *cutter) shapes() (map[string][]int64, error) {
-	shapes, err := contract.NewEstimate(c.graph, []int{3, c.input.Size, c.input.Size}, true).Shapes(1)
+	shapes, err := contract.NewFootprint(c.graph, []int{3, c.input.Size, c.input.Size}, true).Shapes(1)
 	if err != nil {
 		return nil, advice(exportAgain, "the shapes inside the encoder cannot be determined: %v", err)
 	}

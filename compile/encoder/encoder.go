@@ -81,7 +81,7 @@ func (e *Encoder) Shape() []int { return []int{e.Meta.Features} }
 
 // measure follows the shapes of the graph: features, memory and work of an image.
 func (e *Encoder) measure() error {
-	f := contract.NewEstimate(e.graph, e.Meta.InputShape(), true)
+	f := contract.NewFootprint(e.graph, e.Meta.InputShape(), true)
 	for _, n := range []int64{1, 2} {
 		shapes, err := f.Shapes(int(n))
 		shape := shapes[contract.EncoderFeatures]

@@ -68,7 +68,7 @@ func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, progress fun
 	if err != nil {
 		return nil, err
 	}
-	j := &job{images: images, to: d.Instances, cache: cache, places: map[sum][]place{}, progress: progress}
+	j := &encoding{images: images, to: d.Instances, cache: cache, places: map[sum][]place{}, progress: progress}
 	if err := j.find(); err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (e *Encoder) Encode(ctx context.Context, images *data.Dataset, progress fun
 	return &d, err
 }
 
-// job computes the features of a dataset.
-type job struct {
+// encoding computes the features of a dataset.
+type encoding struct {
 	images   *data.Dataset
 	to       []float32 // features of all instances
 	cache    *cache
@@ -98,7 +98,7 @@ type sum = [sha256.Size]byte
 type place struct{ bag, instance int }
 
 // find copies the features that are in the cache, and finds the images whose features are not.
-func (j *job) find() error {
+func (j *encoding) find() error {
 	tiles := j.images.Store.(*imagebags.Tiles)
 	for bag := range j.images.Bags() {
 		for i := range j.images.Size(bag) {
@@ -119,7 +119,7 @@ func (j *job) find() error {
 }
 
 // set sets the features of an image.
-func (j *job) set(key sum, features []float32) {
+func (j *encoding) set(key sum, features []float32) {
 	for _, at := range j.places[key] {
 		copy(j.to[(j.images.Offsets[at.bag]+at.instance)*len(features):], features)
 	}
@@ -128,7 +128,7 @@ func (j *job) set(key sum, features []float32) {
 // run computes the features of images that are not in the cache. Each image is a separate run,
 // so that its features have the same bits in every dataset. The processors and the available memory
 // bound the number of parallel runs.
-func (j *job) run(ctx context.Context, e *Encoder) error {
+func (j *encoding) run(ctx context.Context, e *Encoder) error {
 	s, err := e.Open()
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (j *job) run(ctx context.Context, e *Encoder) error {
 }
 
 // encode computes the features of an image.
-func (j *job) encode(s *Session, key sum) error {
+func (j *encoding) encode(s *Session, key sum) error {
 	first := j.places[key][0]
 	x := make([]float32, j.images.Dim())
 	if err := j.images.ReadRange(x, first.bag, first.instance); err != nil {

@@ -115,7 +115,7 @@ func (u *upgrading) floats(n *onnxpb.NodeProto, attributes []string) {
 
 // softmax states the axis. Before set 13 the op combined all axes from there on.
 func (u *upgrading) softmax(n *onnxpb.NodeProto) error {
-	rank := len(u.shapes[n.Input[0]]) // contract.Estimate rejects nodes without inputs
+	rank := len(u.shapes[n.Input[0]]) // contract.Footprint rejects nodes without inputs
 	axis := int64(1)
 	if a := take(n, "axis"); a != nil {
 		axis = a.GetI()

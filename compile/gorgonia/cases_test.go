@@ -283,8 +283,8 @@ func lower[T gorgonia.Float](t testing.TB, g *graph.Graph, values map[string]*gr
 }
 
 // inputs converts the values of a sheet.
-func inputs[T gorgonia.Float](values map[string]*graph.Tensor) gorgonia.Inputs[T] {
-	in := gorgonia.Inputs[T]{Floats: map[string][]T{}}
+func inputs[T gorgonia.Float](values map[string]*graph.Tensor) gorgonia.Feed[T] {
+	in := gorgonia.Feed[T]{Floats: map[string][]T{}}
 	for name, v := range values {
 		if v.Ints != nil {
 			in.BagOf = v.Ints

@@ -24,9 +24,9 @@ type Lowering[T Float] struct {
 	Grads map[string][]T
 }
 
-// Inputs are the values of one run. Floats has inputs and parameters by name, row-major. BagOf is
+// Feed has the values of one run. Floats has inputs and parameters by name, row-major. BagOf is
 // the value of the int input, [N]; instances with -1 belong to no bag and affect none.
-type Inputs[T Float] struct {
+type Feed[T Float] struct {
 	Floats map[string][]T
 	BagOf  []int
 }
@@ -79,7 +79,7 @@ func build[T Float](g *graph.Graph, n, b int, o *Lowering[T], try int) (m *Machi
 
 // Run computes all outputs, and the gradients if the machine has them. It ignores inputs that the
 // graph does not have.
-func (m *Machine[T]) Run(in Inputs[T]) error {
+func (m *Machine[T]) Run(in Feed[T]) error {
 	if err := m.feed(in); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (m *Machine[T]) Run(in Inputs[T]) error {
 }
 
 // feed copies the inputs of a run into their buffers.
-func (m *Machine[T]) feed(in Inputs[T]) error {
+func (m *Machine[T]) feed(in Feed[T]) error {
 	for _, p := range m.inputs {
 		if p.data == nil {
 			if err := m.feedBags(in.BagOf); err != nil {

@@ -62,7 +62,7 @@ func TestGradientsAtKinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, grads, _ := lower[float32](t, g, map[string]*graph.Tensor{"x": graph.NewTensor([]int{4}, c.x...)}, 1, 1)
-		if err := m.Run(gorgonia.Inputs[float32]{}); err != nil {
+		if err := m.Run(gorgonia.Feed[float32]{}); err != nil {
 			t.Fatal(err)
 		}
 		compare(t, c.name, grads["x"], c.want, 0)
@@ -107,7 +107,7 @@ func TestPaddingReachesNoBag(t *testing.T) {
 	if err := padded.Run(in); err != nil {
 		t.Fatal(err)
 	}
-	small := gorgonia.Inputs[float64]{Floats: map[string][]float64{}}
+	small := gorgonia.Feed[float64]{Floats: map[string][]float64{}}
 	for _, i := range real {
 		small.BagOf = append(small.BagOf, testBagOf[i])
 		small.Floats["X"] = append(small.Floats["X"], in.Floats["X"][4*i:4*i+4]...)
@@ -159,7 +159,7 @@ func TestUnusedParameterHasZeroGradient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Run(gorgonia.Inputs[float64]{}); err != nil {
+	if err := m.Run(gorgonia.Feed[float64]{}); err != nil {
 		t.Fatal(err)
 	}
 	compare(t, "x", grads["x"], []float64{3, 4}, 0)
@@ -189,7 +189,7 @@ func TestSharedParameters(t *testing.T) {
 	for range 3 {
 		for i, m := range machines {
 			size := 1 + 3*i
-			in := gorgonia.Inputs[float32]{BagOf: make([]int, size), Floats: map[string][]float32{
+			in := gorgonia.Feed[float32]{BagOf: make([]int, size), Floats: map[string][]float32{
 				"X": ndarray.Convert[float32](s.values["X"].Data[:4*size])}}
 			if err := m.Run(in); err != nil {
 				t.Fatal(err)
@@ -228,13 +228,13 @@ func TestErrorsName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(m.Run(gorgonia.Inputs[float32]{BagOf: []int{0, 0}}), "X", "missing")
+	expect(m.Run(gorgonia.Feed[float32]{BagOf: []int{0, 0}}), "X", "missing")
 	x := map[string][]float32{"X": make([]float32, 7)}
-	expect(m.Run(gorgonia.Inputs[float32]{BagOf: []int{0, 0}, Floats: x}), "X", "7", "8")
+	expect(m.Run(gorgonia.Feed[float32]{BagOf: []int{0, 0}, Floats: x}), "X", "7", "8")
 	x["X"] = make([]float32, 8)
-	expect(m.Run(gorgonia.Inputs[float32]{BagOf: []int{0}, Floats: x}), "bag_of", "1", "2")
-	expect(m.Run(gorgonia.Inputs[float32]{BagOf: []int{0, 1}, Floats: x}), "instance 1", "bag 1")
-	if err := m.Run(gorgonia.Inputs[float32]{BagOf: []int{0, -1}, Floats: x}); err != nil {
+	expect(m.Run(gorgonia.Feed[float32]{BagOf: []int{0}, Floats: x}), "bag_of", "1", "2")
+	expect(m.Run(gorgonia.Feed[float32]{BagOf: []int{0, 1}, Floats: x}), "instance 1", "bag 1")
+	if err := m.Run(gorgonia.Feed[float32]{BagOf: []int{0, -1}, Floats: x}); err != nil {
 		t.Error(err)
 	}
 	if m.Output("nothing") != nil {

@@ -45,7 +45,7 @@ func TestAttentionInTiles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, err := onnx.Lower(step, onnx.Dialect{Opset: 17, Params: paramsOf(step, env)})
+			m, err := onnx.Lower(step, onnx.Options{Opset: 17, Params: paramsOf(step, env)})
 			if err != nil {
 				t.Fatal(err)
 			}

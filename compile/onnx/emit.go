@@ -31,7 +31,7 @@ type emitter struct {
 	memo   map[shared]string      // names of constants and helper values
 }
 
-func newEmitter(g *graph.Graph, opt Dialect) *emitter {
+func newEmitter(g *graph.Graph, opt Options) *emitter {
 	e := &emitter{
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		instances: opt.Instances, params: opt.Params,

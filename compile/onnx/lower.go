@@ -101,8 +101,8 @@ func refuse(format string, args ...any) string {
 	return ""
 }
 
-// Dialect says which form of ONNX Lower writes.
-type Dialect struct {
+// Options says which form of ONNX Lower writes.
+type Options struct {
 	// Portable uses only what onnx-go computes correctly after package onnxpb has replaced some standard ops. Values
 	// with fewer than two axes, including inputs and outputs, then get axes of size 1 at the left. If a graph cannot be
 	// lowered this way, the error is a *NotPortable.
@@ -140,7 +140,7 @@ const (
 // Lower returns the ONNX model of a graph. Its inputs are those of the graph in order, then
 // parameters without a value in order of first use. Its outputs are the results in order, under
 // their names. bag_of must contain only 0 to B-1. The model has no metadata.
-func Lower(g *graph.Graph, opt Dialect) (m *onnxpb.ModelProto, err error) {
+func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	defer graph.Catch(&err, "graph %s as ONNX", g.Name)
 	if opt.Opset < onnxpb.MinOpset || opt.Opset > onnxpb.MaxOpset {
 		return nil, fmt.Errorf("opset %d is not supported, choose %d to %d", opt.Opset, onnxpb.MinOpset, onnxpb.MaxOpset)

@@ -68,7 +68,7 @@ func TestPortableDEMIPL(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := demipl(c.images)
 			params, values := enginetest.Drawn(g, 7, map[string]float64{"W": c.w})
-			m, err := onnx.Lower(g, onnx.Dialect{Portable: true, Opset: 17, Params: params})
+			m, err := onnx.Lower(g, onnx.Options{Portable: true, Opset: 17, Params: params})
 			if err != nil {
 				t.Fatal(err)
 			}

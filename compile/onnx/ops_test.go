@@ -73,7 +73,7 @@ func TestOpsOnORT(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m, err := onnx.Lower(c.Graph, onnx.Dialect{Opset: opset, Params: paramsOf(c.Graph, env)})
+				m, err := onnx.Lower(c.Graph, onnx.Options{Opset: opset, Params: paramsOf(c.Graph, env)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -91,7 +91,7 @@ func TestOpsOnORT(t *testing.T) {
 // The ops that miplc writes are those of onnxpb.Ops, with which the contract and the estimate of memory check a file.
 func TestOpsAreInTheTable(t *testing.T) {
 	written, portable := map[string]bool{}, map[string]bool{}
-	lower := func(name string, g *graph.Graph, d onnx.Dialect, ops map[string]bool) {
+	lower := func(name string, g *graph.Graph, d onnx.Options, ops map[string]bool) {
 		m, err := onnx.Lower(g, d)
 		if missing := (*onnx.NotPortable)(nil); errors.As(err, &missing) {
 			return
@@ -106,22 +106,22 @@ func TestOpsAreInTheTable(t *testing.T) {
 	for _, c := range modeltest.Cases() {
 		g, params := renamed(c.Graph), paramsOf(c.Graph, c.Env)
 		for _, opset := range []int{17, 18} {
-			lower(c.Name, g, onnx.Dialect{Opset: opset, Params: params}, written)
+			lower(c.Name, g, onnx.Options{Opset: opset, Params: params}, written)
 		}
 		single, err := graph.SingleBag(g)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lower(c.Name, single, onnx.Dialect{Opset: 17, Params: params, Portable: true}, portable)
+		lower(c.Name, single, onnx.Options{Opset: 17, Params: params, Portable: true}, portable)
 		if y := g.Outputs[0].Node; len(y.Shape) == 2 {
-			lower(c.Name, g, onnx.Dialect{Opset: 17, Params: params,
+			lower(c.Name, g, onnx.Options{Opset: 17, Params: params,
 				Results: []onnx.Output{{Name: "label", Node: y, Form: onnx.Largest}}}, written)
 		}
 	}
 	b := graph.NewBuilder("parts")
 	x := b.Input("x", graph.Float, graph.Shape{graph.N, 4})
 	b.Output("y", b.Mul(b.Slice(x, 1, 0, 2), b.Slice(x, 1, 2, 4)))
-	lower("parts", graph.Must(b.Graph()), onnx.Dialect{Opset: 17}, written)
+	lower("parts", graph.Must(b.Graph()), onnx.Options{Opset: 17}, written)
 	for name, op := range onnxpb.Ops {
 		if uses := written[name] || portable[name] || name == "Flatten"; op.Written() != uses {
 			t.Errorf("%s: the table says that miplc writes it: %v; it does: %v", name, op.Written(), uses)
@@ -214,7 +214,7 @@ func inBothBackEnds(t *testing.T, g *graph.Graph, env graph.Env) *onnx.NotPortab
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Lower(g, onnx.Dialect{Portable: true, Opset: 17, Params: paramsOf(g, env)})
+	m, err := onnx.Lower(g, onnx.Options{Portable: true, Opset: 17, Params: paramsOf(g, env)})
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
 		t.Log(err)
 		return np
@@ -278,7 +278,7 @@ func TestRandomGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m, err := onnx.Lower(g, onnx.Dialect{Opset: 17 + int(seed%2), Params: paramsOf(g, env)})
+		m, err := onnx.Lower(g, onnx.Options{Opset: 17 + int(seed%2), Params: paramsOf(g, env)})
 		if err != nil {
 			t.Fatalf("random graph %d: %v", seed, err)
 		}

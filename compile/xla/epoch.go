@@ -22,7 +22,7 @@ import (
 // compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
 // EpochWidth: for each trial the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A
 // trial without a bag in a step keeps its state and records zeros.
-func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Program, err error) {
+func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Executable, err error) {
 	defer graph.Catch(&err, "compiling the epoch")
 	s := newScan(backend, "epoch", l)
 	s.data(g.Program)
@@ -118,7 +118,7 @@ func (g *Graphs) trainStep(e *emitter, l Layout, step tensor, in map[string]tens
 // of scan.go for order and dataset, and compile.InParams [Trials, P]. Its only output is OutTrace of
 // width ForwardWidth: for each trial the probabilities [Batch, k] and the attention scores [N] of the
 // step.
-func (g *Graphs) Forward(backend compute.Backend, l Layout) (program *Program, err error) {
+func (g *Graphs) Forward(backend compute.Backend, l Layout) (program *Executable, err error) {
 	defer graph.Catch(&err, "compiling the evaluation")
 	s := newScan(backend, "forward", l)
 	s.data(g.Program)

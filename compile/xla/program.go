@@ -11,10 +11,10 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// Program is a compiled function. Run needs one buffer for each of Inputs and returns one for each
+// Executable is a compiled function. Run needs one buffer for each of Inputs and returns one for each
 // of Outputs, in order. An output with the name of an input is the new value of that input: it
 // reuses its memory, and the input's buffer is invalid afterwards.
-type Program struct {
+type Executable struct {
 	Inputs  []Port
 	Outputs []Port
 	exec    compute.Executable
@@ -29,7 +29,7 @@ type Port struct {
 
 // Compile compiles one graph. Inputs and parameters become inputs in the order of the graph;
 // outputs keep their order.
-func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, err error) {
+func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Executable, err error) {
 	defer graph.Catch(&err, "compiling the graph %s", g.Name)
 	w := newWriter(backend, g.Name)
 	in := map[string]tensor{}
@@ -58,10 +58,10 @@ func Compile(backend compute.Backend, g *graph.Graph, c Capacity) (p *Program, e
 }
 
 // UsesUp reports whether the buffer of an input, by index, is invalid after a run.
-func (p *Program) UsesUp(input int) bool { return p.usesUp[input] }
+func (p *Executable) UsesUp(input int) bool { return p.usesUp[input] }
 
 // Run executes the program.
-func (p *Program) Run(in []compute.Buffer) (out []compute.Buffer, err error) {
+func (p *Executable) Run(in []compute.Buffer) (out []compute.Buffer, err error) {
 	defer graph.Catch(&err, "running a compiled program")
 	if len(in) != len(p.Inputs) {
 		return nil, fmt.Errorf("bug: the program takes %d inputs, %d were given", len(p.Inputs), len(in))
@@ -70,7 +70,7 @@ func (p *Program) Run(in []compute.Buffer) (out []compute.Buffer, err error) {
 }
 
 // Close frees the program.
-func (p *Program) Close() { p.exec.Finalize() }
+func (p *Executable) Close() { p.exec.Finalize() }
 
 // aliaser is a backend whose programs can write an output to the memory of an input, given by their
 // indices. Other backends reuse the memory of donated inputs for any value.
@@ -83,7 +83,7 @@ type writer struct {
 	emitter
 	backend compute.Backend
 	builder compute.Builder
-	program Program
+	program Executable
 	values  []compute.Value
 }
 
@@ -105,7 +105,7 @@ func (w *writer) output(name string, t tensor) {
 	w.values = append(w.values, t.v)
 }
 
-func (w *writer) compile() *Program {
+func (w *writer) compile() *Executable {
 	p := &w.program
 	p.usesUp = make([]bool, len(p.Inputs))
 	reuses, _ := w.backend.(aliaser)

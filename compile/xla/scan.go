@@ -94,7 +94,7 @@ func (s *scan) data(p *compile.Program) {
 type body func(e *emitter, step tensor, in map[string]tensor) (changed map[string]tensor)
 
 // loop runs the body limit times and returns the states named by outputs.
-func (s *scan) loop(b body, outputs ...string) *Program {
+func (s *scan) loop(b body, outputs ...string) *Executable {
 	named := func(in []tensor) map[string]tensor {
 		byName := map[string]tensor{}
 		for i, port := range s.states {

@@ -15,7 +15,7 @@ import (
 type shapeRule func(n *onnxpb.NodeProto, in []known) ([]known, error)
 
 // shapeRules has a rule, that of the ONNX standard, for each op of onnxpb.Ops that is not element-wise. Loop has its
-// own, see Estimate.loop.
+// own, see Footprint.loop.
 var shapeRules = map[string]shapeRule{
 	"ArgMax": reduce, "ReduceL2": reduce, "ReduceMax": reduce, "ReduceMean": reduce, "ReduceMin": reduce,
 	"ReduceSum": reduce,

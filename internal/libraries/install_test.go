@@ -46,7 +46,7 @@ func newShop(t *testing.T) *shop {
 	sum := sha256.Sum256(library())
 	hexSum, size := hex.EncodeToString(sum[:]), int64(len(library()))
 	s.slot = Slot{System: "linux/amd64", Path: filepath.Join(t.TempDir(), "cache[1]/lib/libonnxruntime.so"), run: s.run,
-		Library: Library{Name: "onnxruntime 1.27.0", Remedy: "set ITS_PATH", Pins: []Pin{
+		Release: Release{Name: "onnxruntime 1.27.0", Remedy: "set ITS_PATH", Pins: []Pin{
 			{"linux/amd64", ViaPip, "onnxruntime==1.27.0", wheelMember, "manylinux_2_28_x86_64", size, hexSum, 1},
 			{"linux/amd64", ViaNpm, "onnxruntime-node@1.27.0", npmMember, "", size, hexSum, 1},
 		}}}

@@ -56,8 +56,8 @@ type Pin struct {
 	Download int    // MB of the archive, for the progress line
 }
 
-// Library is a library that is published for several systems.
-type Library struct {
+// Release is a library that is published for several systems.
+type Release struct {
 	Name   string // name with version
 	Pins   []Pin  // in the order to try them
 	Remedy string // alternative if no pin can be downloaded
@@ -65,15 +65,15 @@ type Library struct {
 
 // Slot is the path of a library in the cache of a machine.
 type Slot struct {
-	Library
+	Release
 	System string // GOOS/GOARCH
 	Path   string // of the installed library
 	run    toolRunner
 }
 
 // On returns the slot of a library on this machine.
-func (l Library) On(path string) Slot {
-	return Slot{Library: l, System: runtime.GOOS + "/" + runtime.GOARCH, Path: path, run: runTool}
+func (l Release) On(path string) Slot {
+	return Slot{Release: l, System: runtime.GOOS + "/" + runtime.GOARCH, Path: path, run: runTool}
 }
 
 // fit returns the pins of this system for a tool, in the order to try them.

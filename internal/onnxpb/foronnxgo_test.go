@@ -22,7 +22,7 @@ func FuzzRewrite(f *testing.F) {
 		if err != nil {
 			continue
 		}
-		if m, err := onnx.Lower(g, onnx.Dialect{Portable: true, Opset: 18}); err == nil {
+		if m, err := onnx.Lower(g, onnx.Options{Portable: true, Opset: 18}); err == nil {
 			data, err := onnxpb.Marshal(m)
 			if err != nil {
 				f.Fatal(err)

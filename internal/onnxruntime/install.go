@@ -52,7 +52,7 @@ func (p places) slots() []libraries.Slot {
 
 // slot returns the pinned library in the cache.
 func (p places) slot() libraries.Slot {
-	l := libraries.Library{Name: "onnxruntime " + Version, Pins: p.pins,
+	l := libraries.Release{Name: "onnxruntime " + Version, Pins: p.pins,
 		Remedy: "get a library of version " + minVersion + " or later yourself and set " + EnvLibrary}
 	s := l.On(p.cachePath())
 	s.System = p.goos + "/" + p.goarch

@@ -94,7 +94,7 @@ func InstallProvider(ctx context.Context, name string, o libraries.InstallOption
 
 // providerSlots returns the files of CUDA or WebGPU in a cache, and their version. Other providers have none.
 func providerSlots(cache, name string) (slots []libraries.Slot, version string) {
-	l := libraries.Library{Remedy: "get its libraries yourself and set " + EnvProvider + strings.ToUpper(name)}
+	l := libraries.Release{Remedy: "get its libraries yourself and set " + EnvProvider + strings.ToUpper(name)}
 	add := func(archive, system string, pins ...libraries.Pin) {
 		l.Name, l.Pins = archive, pins
 		slots = append(slots, l.On(filepath.Join(cache, "provider-"+name, version, system, path.Base(pins[0].Member))))

@@ -114,7 +114,7 @@ func (o *Task) build(ctx context.Context, p *compile.Program, sig compile.Signat
 		return nil, err
 	}
 	state, m := form.state, o.manifest(p, sig)
-	meta := export.Metadata{Version: m.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
+	meta := contract.Metadata{Version: m.Version, SpecSHA256: m.SpecSHA256, Seed: m.Seed, Engine: "none"}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		meta.Temperature = &t
 	}

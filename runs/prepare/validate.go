@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// Verdict is the result of Validate.
-type Verdict struct {
+// Validation is the result of Validate.
+type Validation struct {
 	Parameters int      // learned numbers; 0 of a learner, which is as large as its data
 	Note       string   // what was not checked
 	Warnings   []string // of the compiler
@@ -22,36 +22,36 @@ type Verdict struct {
 // shapes and the split. If the data is missing, it uses data.shape and data.classes, or assumed
 // sizes. The error contains all faults in one diag.List. If only the data is wrong it is a
 // *DataError.
-func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, error) {
+func Validate(name string, overrides []string, folder bagfile.Folder) (Validation, error) {
 	spec, err := language.Draft(name, overrides...)
 	if spec == nil {
-		return Verdict{}, err
+		return Validation{}, err
 	}
 	if err != nil {
-		return Verdict{}, withShapes(err, spec, folder)
+		return Validation{}, withShapes(err, spec, folder)
 	}
 	if spec.CheckValidation() != nil {
-		return Verdict{}, withShapes(nil, spec, folder)
+		return Validation{}, withShapes(nil, spec, folder)
 	}
 	if err := spec.CheckSearch(name, overrides); err != nil {
-		return Verdict{}, err
+		return Validation{}, err
 	}
 	sig, set, note, err := Describe(spec, folder)
 	if err != nil {
-		return Verdict{}, err
+		return Validation{}, err
 	}
 	program, err := compile.Compile(spec, sig)
 	if err != nil {
-		return Verdict{}, err
+		return Validation{}, err
 	}
-	v := Verdict{Parameters: program.FlatSize(), Note: note, Warnings: program.Warnings}
+	v := Validation{Parameters: program.FlatSize(), Note: note, Warnings: program.Warnings}
 	if _, err = withInit(spec, folder); err == nil {
 		_, err = InitialParameters(program, set, folder)
 	}
 	if errors.As(err, &notFoundError{}) {
 		v.note(err)
 	} else if err != nil {
-		return Verdict{}, err
+		return Validation{}, err
 	}
 	v.note(CheckStep("training", program, set))
 	if spec.Generates() {
@@ -59,14 +59,14 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Verdict, 
 	}
 	if set != nil {
 		if _, err := openSplit(spec, set, folder); err != nil {
-			return Verdict{}, err
+			return Validation{}, err
 		}
 	}
 	return v, nil
 }
 
 // note adds a reason why training would fail on this machine, which is not an error of the spec.
-func (v *Verdict) note(err error) {
+func (v *Validation) note(err error) {
 	switch {
 	case err == nil:
 	case v.Note == "":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runtime"
@@ -30,7 +31,7 @@ func putModel(t testing.TB, path string, features int, generator string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := export.Model(p, train.InitParams(p, 1), export.Metadata{
+	m, err := export.Model(p, train.InitParams(p, 1), contract.Metadata{
 		Version: "test", Engine: "none", Classes: []string{"a", "b", "c", "d"}, Generator: generator})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ import (
 )
 
 // onDevice returns the name of a device of XLA for messages.
-func onDevice(b *xla.Backend) string { return XLA + " on " + string(b.Kind) }
+func onDevice(b *xla.Device) string { return XLA + " on " + string(b.Kind) }
 
 // checked is a trainer on a device. Before it trains a program for the first time, it compares the
 // device with the CPU, and refuses the trials if the results differ.
@@ -134,7 +134,7 @@ func SmallTrial() (*train.Trial, error) {
 
 // TryXLA trains SmallTrial with XLA on a device, and compares the first steps with those of the engine native. It
 // returns the time of a step in the second epoch, and the time before, such as for compiling.
-func TryXLA(ctx context.Context, b *xla.Backend) (preparing, step time.Duration, err error) {
+func TryXLA(ctx context.Context, b *xla.Device) (preparing, step time.Duration, err error) {
 	t, err := SmallTrial()
 	if err != nil {
 		return 0, 0, err
@@ -143,7 +143,7 @@ func TryXLA(ctx context.Context, b *xla.Backend) (preparing, step time.Duration,
 	if err != nil {
 		return 0, 0, err
 	}
-	on := &xla.Trainer{Backend: b}
+	on := &xla.Trainer{Device: b}
 	if err := compareDevice(ctx, t.Program, onDevice(b), on, cpu.trainer); err != nil {
 		return 0, 0, err
 	}

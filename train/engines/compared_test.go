@@ -32,12 +32,12 @@ type maker struct {
 func compared(t testing.TB) []maker {
 	t.Helper()
 	executor := enginetest.Backend(t)
-	backend := xla.NewBackend(&pjrt.OpenDevice{Backend: executor, Memory: resources.Memory()}, pjrt.Go)
+	backend := xla.NewDevice(&pjrt.OpenDevice{Backend: executor, Memory: resources.Memory()}, pjrt.Go)
 	t.Cleanup(backend.Close)
 	through := maker{
 		"xla",
 		func(p *compile.Program) (train.Engine, error) { return newStepwise(p, executor), nil },
-		&xla.Trainer{Backend: backend},
+		&xla.Trainer{Device: backend},
 	}
 	if enginetest.OnPlugin() {
 		return []maker{through}

@@ -86,7 +86,7 @@ type Choice struct {
 	train.EngineInfo
 	trainer train.Trainer
 	own     native.Options // kernels and threads of learners that compute with those of the engine native
-	backend *xla.Backend   // of the engine xla
+	backend *xla.Device    // of the engine xla
 }
 
 // Close frees the device.
@@ -250,13 +250,13 @@ func (p Place) xla(open opener) (*Choice, error) {
 
 // withBackend returns the engine xla on an open backend, which the choice closes. A GPU is compared
 // with the CPU.
-func (p Place) withBackend(b *xla.Backend, reason string) (*Choice, error) {
+func (p Place) withBackend(b *xla.Device, reason string) (*Choice, error) {
 	info := p.info(XLA, string(b.Kind), reason)
 	info.DeviceName, info.Coupled = b.Text, true
 	if p.Memory > 0 {
 		b.Memory = resources.Budget{Bytes: float64(p.Memory), Bound: "--device-memory"}
 	}
-	c := &Choice{EngineInfo: info, backend: b, trainer: &xla.Trainer{EngineInfo: info, Backend: b}}
+	c := &Choice{EngineInfo: info, backend: b, trainer: &xla.Trainer{EngineInfo: info, Device: b}}
 	if b.Kind != pjrt.CUDA {
 		return c, nil
 	}
@@ -270,4 +270,4 @@ func (p Place) withBackend(b *xla.Backend, reason string) (*Choice, error) {
 }
 
 // opener opens a device like xla.Open. Tests have other devices.
-type opener func(kind pjrt.Kind, plugin string) (*xla.Backend, error)
+type opener func(kind pjrt.Kind, plugin string) (*xla.Device, error)

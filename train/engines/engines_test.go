@@ -22,7 +22,7 @@ import (
 
 // devices opens devices of a machine with or without a GPU, which is the pure Go executor.
 func devices(gpu bool) opener {
-	return func(kind pjrt.Kind, plugin string) (*xla.Backend, error) {
+	return func(kind pjrt.Kind, plugin string) (*xla.Device, error) {
 		if kind == pjrt.CUDA && !gpu {
 			return nil, errors.New("no driver")
 		}

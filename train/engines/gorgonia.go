@@ -81,7 +81,7 @@ func (e *gorgoniaEngine) Step(b *train.Batch) (*train.StepResult, error) {
 		}
 		flat = flat[copy(flat, gradient):]
 	}
-	if err := e.update.Run(gorgonia.Inputs[float32]{Floats: e.training.inputs.Floats}); err != nil {
+	if err := e.update.Run(gorgonia.Feed[float32]{Floats: e.training.inputs.Floats}); err != nil {
 		return nil, err
 	}
 	for name, v := range e.state {
@@ -208,7 +208,7 @@ func (m *machines) run(s machineSize) (*gorgonia.Machine[float32], error) {
 			return nil, err
 		}
 	}
-	err := machine.Run(gorgonia.Inputs[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
+	err := machine.Run(gorgonia.Feed[float32]{Floats: m.inputs.Floats, BagOf: m.inputs.BagOf})
 	m.bySize.Put(s, machine, machine.Size())
 	return machine, err
 }

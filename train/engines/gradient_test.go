@@ -58,7 +58,7 @@ func gorgoniaGradients[T gorgonia.Float](t testing.TB, p *compile.Program, b *tr
 		t.Fatal(err)
 	}
 	defer m.Close()
-	in := gorgonia.Inputs[T]{BagOf: b.BagOf, Floats: map[string][]T{
+	in := gorgonia.Feed[T]{BagOf: b.BagOf, Floats: map[string][]T{
 		compile.InInstances: ndarray.Convert[T](b.Instances), compile.InCandidates: ndarray.Convert[T](b.Candidates),
 		compile.InLabelWeights: ndarray.Convert[T](b.LabelWeights), compile.InLambda: {T(float32(b.Lambda))},
 		compile.InEpoch: {T(b.Epoch)}, compile.InEpochs: {T(b.Epochs)},

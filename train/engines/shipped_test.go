@@ -47,7 +47,7 @@ func results(t *testing.T, p *compile.Program) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta := export.Metadata{Version: "test", Engine: "none"}
+	meta := contract.Metadata{Version: "test", Engine: "none"}
 	for c := range p.Signature.Classes {
 		meta.Classes = append(meta.Classes, fmt.Sprint(c))
 	}

@@ -21,13 +21,13 @@ import (
 type stepwise struct {
 	prog     *compile.Program
 	backend  compute.Backend
-	programs map[string]*xla.Program
+	programs map[string]*xla.Executable
 	inputs   train.Inputs
 	state    map[string][]float32 // flat vectors and statistics, by the names of inputs
 }
 
 func newStepwise(p *compile.Program, b compute.Backend) train.Engine {
-	return &stepwise{prog: p, backend: b, programs: map[string]*xla.Program{}}
+	return &stepwise{prog: p, backend: b, programs: map[string]*xla.Executable{}}
 }
 
 // run runs a graph on the fields of Inputs and returns the outputs by name.

@@ -23,7 +23,7 @@ func BenchmarkTrials(b *testing.B) {
 				list[i] = modeltest.Vary(b, o, fmt.Sprint(i), modeltest.Seed(i))
 			}
 			for b.Loop() {
-				if out := together(context.Background(), &xla.Trainer{Backend: backend}, list, train.Options{}); out[0].Err != nil {
+				if out := together(context.Background(), &xla.Trainer{Device: backend}, list, train.Options{}); out[0].Err != nil {
 					b.Fatal(out[0].Err)
 				}
 			}

@@ -16,7 +16,7 @@ import (
 type buffers map[string]compute.Buffer
 
 // put copies values, row-major, to the device.
-func (m buffers) put(b *Backend, values any, port xla.Port) error {
+func (m buffers) put(b *Device, values any, port xla.Port) error {
 	buffer, err := b.upload(values, port)
 	if err == nil {
 		m.drop(port.Name)
@@ -35,7 +35,7 @@ func (m buffers) drop(name string) {
 
 // call runs a program with values on the device and values of the host. New values of inputs stay
 // on the device; the trace is copied to the host.
-func (m buffers) call(b *Backend, p *xla.Program, values map[string]any) (trace []float32, err error) {
+func (m buffers) call(b *Device, p *xla.Executable, values map[string]any) (trace []float32, err error) {
 	in, own := make([]compute.Buffer, len(p.Inputs)), buffers{}
 	defer own.free()
 	for i, port := range p.Inputs {
@@ -74,7 +74,7 @@ func (m buffers) free() {
 	}
 }
 
-func (b *Backend) upload(values any, port xla.Port) (compute.Buffer, error) {
+func (b *Device) upload(values any, port xla.Port) (compute.Buffer, error) {
 	length := 0
 	if values != nil {
 		length = reflect.ValueOf(values).Len()

@@ -27,9 +27,9 @@ func (h held) Finalize() error { *h.freed = true; return nil }
 // If the inputs of a program do not fit on the device, closing the executor frees those that are
 // already there, so that smaller groups can be tried.
 func TestAFailedCallLosesNoBuffer(t *testing.T) {
-	b := NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t)}, pjrt.Go)
+	b := NewDevice(&pjrt.OpenDevice{Backend: enginetest.Backend(t)}, pjrt.Go)
 	defer b.Close()
-	p, err := (&Trainer{Backend: b}).plan([]*train.Trial{modeltest.Quickstart(t, 20, 2, 1)})
+	p, err := (&Trainer{Device: b}).plan([]*train.Trial{modeltest.Quickstart(t, 20, 2, 1)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,9 +17,9 @@ import (
 )
 
 // goBackend returns the executor of pjrttest.
-func goBackend(t testing.TB) *xla.Backend {
+func goBackend(t testing.TB) *xla.Device {
 	t.Helper()
-	b := xla.NewBackend(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: resources.Memory()}, pjrt.Go)
+	b := xla.NewDevice(&pjrt.OpenDevice{Backend: enginetest.Backend(t), Memory: resources.Memory()}, pjrt.Go)
 	t.Cleanup(b.Close)
 	return b
 }
@@ -41,7 +41,7 @@ func TestEngineFollowsOracle(t *testing.T) {
 	b := goBackend(t)
 	for _, batch := range []int{1, 16} {
 		o := modeltest.Quickstart(t, 60, 3, batch)
-		got, err := train.TrainOne(context.Background(), &xla.Trainer{Backend: b}, o, train.Options{})
+		got, err := train.TrainOne(context.Background(), &xla.Trainer{Device: b}, o, train.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,10 +18,10 @@ import (
 // optimiser stay on the device.
 type executor struct {
 	*plan
-	backend           *Backend
+	backend           *Device
 	runs              []*train.Run
 	device            buffers
-	epoch, evaluation *xla.Program
+	epoch, evaluation *xla.Executable
 }
 
 // openGroup returns the executor of runs that share their programs.
@@ -38,8 +38,8 @@ func (t *Trainer) openGroup(runs []*train.Run, note func(string)) (train.Executo
 	if err != nil {
 		return nil, err
 	}
-	s := &executor{backend: t.Backend, plan: p, runs: runs, device: buffers{}}
-	s.epoch, s.evaluation, err = t.Backend.programs(p, note)
+	s := &executor{backend: t.Device, plan: p, runs: runs, device: buffers{}}
+	s.epoch, s.evaluation, err = t.Device.programs(p, note)
 	return s, err
 }
 
@@ -132,7 +132,7 @@ func (s *executor) Predict(ctx context.Context, runs []*train.Run) error {
 
 // run runs a program on the batches of all runs, in one or more calls. read gets the trace of each
 // call.
-func (s *executor) run(ctx context.Context, p *xla.Program, from *feeder, settings map[string]any,
+func (s *executor) run(ctx context.Context, p *xla.Executable, from *feeder, settings map[string]any,
 	read func(*feed, []float32)) error {
 	feeds, stop := from.feeds(ctx)
 	defer stop()

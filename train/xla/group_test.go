@@ -38,7 +38,7 @@ func TestTrialsMatchSingleRuns(t *testing.T) {
 	b := goBackend(t)
 	for _, c := range []struct{ batch, feed int }{{1, 0}, {16, 0}, {4, 20000}} {
 		list := modeltest.Mixed(t, modeltest.Quickstart(t, 60, 3, c.batch))
-		got := together(context.Background(), &xla.Trainer{Backend: b, FeedBytes: c.feed}, list, train.Options{})
+		got := together(context.Background(), &xla.Trainer{Device: b, FeedBytes: c.feed}, list, train.Options{})
 		for i, trial := range list {
 			t.Run(trial.Name, func(t *testing.T) {
 				if got[i].Err != nil {
@@ -152,7 +152,7 @@ func TestImageTrialsMatchSingleRuns(t *testing.T) {
 	plain := modeltest.Trial(t, s, d)
 	list := []*train.Trial{modeltest.Vary(t, plain, "plain", nil), modeltest.Vary(t, plain, "seed", modeltest.Seed(2)),
 		modeltest.Vary(t, plain, "rate", modeltest.Rate(0.002))}
-	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
+	got := together(context.Background(), &xla.Trainer{Device: b}, list, train.Options{})
 	for i, trial := range list {
 		if got[i].Err != nil {
 			t.Fatal(got[i].Err)
@@ -167,7 +167,7 @@ func TestTrialEndsAlone(t *testing.T) {
 	b := goBackend(t)
 	o := modeltest.Quickstart(t, 60, 3, 1)
 	list := []*train.Trial{modeltest.Vary(t, o, "plain", nil), modeltest.Vary(t, o, "wild", modeltest.Rate(1e30))}
-	got := together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{})
+	got := together(context.Background(), &xla.Trainer{Device: b}, list, train.Options{})
 	var bad *train.NonFiniteError
 	if !errors.As(got[1].Err, &bad) || bad.Epoch != 1 || len(bad.Bags) != 1 || got[1].Report != nil {
 		t.Errorf("the trial with the rate 1e30 ended with %v", got[1].Err)
@@ -207,10 +207,10 @@ func TestTrialsResumeToSameBits(t *testing.T) {
 		return list
 	}
 	whole, broken := t.TempDir(), t.TempDir()
-	want := together(context.Background(), &xla.Trainer{Backend: b}, kept(whole), train.Options{})
+	want := together(context.Background(), &xla.Trainer{Device: b}, kept(whole), train.Options{})
 	for i, epochs := range []int{3, 6, 5} { // summed over the 6 trials that continue
 		ctx, cancel := context.WithCancel(context.Background())
-		got := together(ctx, &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true,
+		got := together(ctx, &xla.Trainer{Device: b}, kept(broken), train.Options{Resume: true,
 			Observer: &stop{epochs: epochs, cancel: cancel}})
 		if !errors.Is(got[0].Err, context.Canceled) {
 			t.Fatalf("stopped after %d epochs: %v", epochs, got[0].Err)
@@ -222,7 +222,7 @@ func TestTrialsResumeToSameBits(t *testing.T) {
 			}
 		}
 	}
-	got := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken), train.Options{Resume: true})
+	got := together(context.Background(), &xla.Trainer{Device: b}, kept(broken), train.Options{Resume: true})
 	for i := range want {
 		if (want[i].Err == nil) != (got[i].Err == nil) {
 			t.Fatalf("trial %d: uninterrupted %v, resumed %v", i, want[i].Err, got[i].Err)
@@ -244,7 +244,7 @@ func TestTrialsResumeToSameBits(t *testing.T) {
 	}
 	// A group of another size might round differently.
 	said := &notes{}
-	part := together(context.Background(), &xla.Trainer{Backend: b}, kept(broken)[:3], train.Options{Resume: true,
+	part := together(context.Background(), &xla.Trainer{Device: b}, kept(broken)[:3], train.Options{Resume: true,
 		Observer: said})
 	if part[0].Err != nil || part[0].Report.Resumed == 0 || len(said.warned) != 1 ||
 		!strings.Contains(said.warned[0], "continuing 3 runs in a group of another size") {
@@ -260,7 +260,7 @@ func TestTrialsRefused(t *testing.T) {
 		"names bag 61": {Train: []int{60}}} {
 		wrong := modeltest.Vary(t, o, "wrong", nil)
 		wrong.Split = split
-		got := together(context.Background(), &xla.Trainer{Backend: b}, []*train.Trial{wrong, modeltest.Vary(t, o, "right",
+		got := together(context.Background(), &xla.Trainer{Device: b}, []*train.Trial{wrong, modeltest.Vary(t, o, "right",
 			nil)}, train.Options{})
 		if got[0].Err == nil || !strings.Contains(got[0].Err.Error(), want) || got[1].Err != nil {
 			t.Errorf("errors %v and %v, want one with %q", got[0].Err, got[1].Err, want)
@@ -268,7 +268,7 @@ func TestTrialsRefused(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	for i, out := range together(ctx, &xla.Trainer{Backend: b}, modeltest.Mixed(t, o), train.Options{}) {
+	for i, out := range together(ctx, &xla.Trainer{Device: b}, modeltest.Mixed(t, o), train.Options{}) {
 		if !errors.Is(out.Err, context.Canceled) {
 			t.Errorf("trial %d after cancel: %v", i, out.Err)
 		}
@@ -286,7 +286,7 @@ func TestGroups(t *testing.T) {
 	set.Instances[0]++
 	other.Data = &set
 	count := &plans{}
-	together(context.Background(), &xla.Trainer{Backend: b}, append(list, other), train.Options{Parallel: 4,
+	together(context.Background(), &xla.Trainer{Device: b}, append(list, other), train.Options{Parallel: 4,
 		Observer: count})
 	if !slices.Equal(count.trials, []int{3, 3, 1, 1}) {
 		t.Errorf("programs of %v trials", count.trials)
@@ -311,7 +311,7 @@ func (p *plans) Begin(plan train.Plan) {
 func TestGroupsPerCore(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	goes := goBackend(t)
-	cpu := xla.NewBackend(&goes.OpenDevice, pjrt.CPU)
+	cpu := xla.NewDevice(&goes.OpenDevice, pjrt.CPU)
 	for _, c := range []struct {
 		trials, atATime int
 		memory          float64
@@ -320,7 +320,7 @@ func TestGroupsPerCore(t *testing.T) {
 		{9, 0, 220 << 10, []int{3, 3, 3}}} {
 		list, p := seeds(t, c.trials), &plans{}
 		cpu.Memory.Bytes = c.memory
-		got := together(context.Background(), &xla.Trainer{Backend: cpu}, list, train.Options{Observer: p,
+		got := together(context.Background(), &xla.Trainer{Device: cpu}, list, train.Options{Observer: p,
 			Parallel: c.atATime})
 		slices.Sort(p.trials)
 		slices.Reverse(p.trials)
@@ -328,7 +328,7 @@ func TestGroupsPerCore(t *testing.T) {
 			t.Errorf("%d trials, %d at a time, in %g bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials,
 				c.groups)
 		}
-		alone := together(context.Background(), &xla.Trainer{Backend: goes}, list, train.Options{Parallel: c.groups[0]})
+		alone := together(context.Background(), &xla.Trainer{Device: goes}, list, train.Options{Parallel: c.groups[0]})
 		for i, out := range got {
 			if out.Err != nil || alone[i].Err != nil {
 				t.Fatal(out.Err, alone[i].Err)
@@ -342,5 +342,5 @@ func TestGroupsPerCore(t *testing.T) {
 
 // A trial that stops early does not change the bits of others.
 func TestEarlyStopInAProgram(t *testing.T) {
-	modeltest.EarlyStop(t, &xla.Trainer{Backend: goBackend(t)})
+	modeltest.EarlyStop(t, &xla.Trainer{Device: goBackend(t)})
 }

@@ -36,7 +36,7 @@ func (t *Trainer) plan(trials []*train.Trial) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, d, instances := &plan{graphs: graphs, budget: t.Backend.Memory}, trials[0].Data, 0
+	p, d, instances := &plan{graphs: graphs, budget: t.Device.Memory}, trials[0].Data, 0
 	p.train = xla.Layout{Trials: len(trials), Batch: trials[0].BatchSize(), Bags: d.Bags(), Rows: d.Offsets[d.Bags()]}
 	p.test = p.train
 	for _, trial := range trials {

@@ -42,7 +42,7 @@ func seeds(t *testing.T, n int) (list []*train.Trial) {
 
 // Compiled programs are reused for groups of the same size. Compiling for others is reported.
 func TestProgramsAreKept(t *testing.T) {
-	by := &xla.Trainer{Backend: goBackend(t)}
+	by := &xla.Trainer{Device: goBackend(t)}
 	for _, c := range []struct {
 		trials int
 		said   string
@@ -70,7 +70,7 @@ func TestGroupsFitMemory(t *testing.T) {
 	}{{b.Memory.Bytes, []int{5}}, {1 << 20, []int{5}}, {110 << 10, []int{3, 2}}, {80 << 10, []int{1, 1, 1, 1, 1}}} {
 		n := &notes{}
 		b.Memory = resources.Budget{Bytes: c.memory, Bound: "--device-memory"}
-		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 5),
+		for _, out := range together(context.Background(), &xla.Trainer{Device: b}, seeds(t, 5),
 			train.Options{Observer: n}) {
 			if out.Err != nil {
 				t.Fatal(out.Err)
@@ -81,7 +81,7 @@ func TestGroupsFitMemory(t *testing.T) {
 		}
 	}
 	b.Memory.Bytes = 1 << 10
-	out := together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 1), train.Options{})
+	out := together(context.Background(), &xla.Trainer{Device: b}, seeds(t, 1), train.Options{})
 	for _, want := range []string{"a run of quickstart needs at least", "KiB of memory; 1 KiB are available",
 		"(--device-memory)"} {
 		if out[0].Err == nil || !strings.Contains(out[0].Err.Error(), want) {
@@ -111,9 +111,9 @@ func TestOutOfMemory(t *testing.T) {
 		trials []int
 		says   string
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
-		b := xla.NewBackend(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: resources.Memory()}, pjrt.Go)
+		b := xla.NewDevice(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: resources.Memory()}, pjrt.Go)
 		n := &notes{}
-		for _, out := range together(context.Background(), &xla.Trainer{Backend: b}, seeds(t, 4),
+		for _, out := range together(context.Background(), &xla.Trainer{Device: b}, seeds(t, 4),
 			train.Options{Observer: n}) {
 			if (out.Err == nil) != (c.says == "") || out.Err != nil && !strings.Contains(out.Err.Error(), c.says) {
 				t.Errorf("room for %d trials: %v, want %q", c.room, out.Err, c.says)

@@ -22,7 +22,7 @@ const minGroup = 4
 // per core.
 type Trainer struct {
 	train.EngineInfo
-	Backend *Backend
+	Device *Device
 	// FeedBytes is the maximum number of bytes of bag orders, masks and traces of one call of a program; 0: 256 MiB.
 	// Epochs that need more take several calls.
 	FeedBytes int
@@ -42,7 +42,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 			}
 			return fmt.Errorf("%w: the device ran out of memory, although the estimate was below its limit (%s, %s): set a "+
 				"lower one with --device-memory, or use smaller batches (train.batch)",
-				err, resources.Bytes(t.Backend.Memory.Bytes), t.Backend.Memory.Bound)
+				err, resources.Bytes(t.Device.Memory.Bytes), t.Device.Memory.Bound)
 		},
 	}
 	groups.Coupled = true
@@ -54,7 +54,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 func (t *Trainer) parallelGroups(trials []*train.Trial) int {
 	cores := runtime.GOMAXPROCS(0)
 	for _, trial := range trials {
-		if !t.Backend.oneCore(trial.Program) || t.maxTrials(trial, cores) < 1 {
+		if !t.Device.oneCore(trial.Program) || t.maxTrials(trial, cores) < 1 {
 			return 1
 		}
 	}

@@ -59,7 +59,7 @@ func slot() (libraries.Slot, error) {
 	system := runtime.GOOS + "/" + runtime.GOARCH
 	p, ok := pins[system]
 	p.System = system
-	l := libraries.Library{Name: "the PJRT plugin for CPUs (" + p.Archive + ")",
+	l := libraries.Release{Name: "the PJRT plugin for CPUs (" + p.Archive + ")",
 		Remedy: "name the path of one in " + EnvPlugin + " or by --pjrt-plugin"}
 	if ok {
 		l.Pins = []libraries.Pin{p}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/runtime"
@@ -98,7 +99,7 @@ func tryPrediction(ctx context.Context, library, name string) (time.Duration, er
 	if err != nil {
 		return 0, err
 	}
-	meta := export.Metadata{Engine: "none", Classes: make([]string, small.Data.Classes)}
+	meta := contract.Metadata{Engine: "none", Classes: make([]string, small.Data.Classes)}
 	for i := range meta.Classes {
 		meta.Classes[i] = fmt.Sprint(i)
 	}

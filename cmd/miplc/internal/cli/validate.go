@@ -100,7 +100,7 @@ func validateFile(name string, o *validateOptions) (validatedFile, error) {
 	if definition.IsExperiment(name) {
 		f.Cells, err = experiment.Validate(name, o.Set...)
 	} else {
-		var v prepare.Verdict
+		var v prepare.Validation
 		v, err = prepare.Validate(name, o.Set, o.Data)
 		f.Parameters, f.Note, f.Warnings = v.Parameters, v.Note, v.Warnings
 	}

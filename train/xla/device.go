@@ -13,43 +13,43 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// Backend runs programs on a device. It keeps compiled programs for later epochs, evaluations and
+// Device runs programs. It keeps compiled programs for later epochs, evaluations and
 // trials.
-type Backend struct {
+type Device struct {
 	pjrt.OpenDevice
 	Kind pjrt.Kind // of device
 
 	mu       sync.Mutex
-	compiled map[string]*xla.Program // by a text that identifies the program
+	compiled map[string]*xla.Executable // by a text that identifies the program
 }
 
-// NewBackend returns a backend of an open device.
-func NewBackend(d *pjrt.OpenDevice, kind pjrt.Kind) *Backend {
-	return &Backend{OpenDevice: *d, Kind: kind, compiled: map[string]*xla.Program{}}
+// NewDevice returns an open device.
+func NewDevice(d *pjrt.OpenDevice, kind pjrt.Kind) *Device {
+	return &Device{OpenDevice: *d, Kind: kind, compiled: map[string]*xla.Executable{}}
 }
 
 // Open returns the first device of a kind, opened by a plugin; empty: search, see pjrt.Find.
-func Open(kind pjrt.Kind, plugin string) (*Backend, error) {
+func Open(kind pjrt.Kind, plugin string) (*Device, error) {
 	if kind == pjrt.Go && pjrt.Executor != nil {
 		b, err := pjrt.Executor()
 		if err != nil {
 			return nil, err
 		}
-		return NewBackend(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: resources.Memory()}, kind), nil
+		return NewDevice(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: resources.Memory()}, kind), nil
 	}
 	d, err := pjrt.Open(kind, plugin)
 	if err != nil {
 		return nil, err
 	}
-	return NewBackend(d, kind), nil
+	return NewDevice(d, kind), nil
 }
 
 // programs returns the programs of a plan. It compiles missing ones in parallel and notes that.
-func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.Program, err error) {
+func (b *Device) programs(p *plan, note func(string)) (epoch, evaluation *xla.Executable, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	keys := [2]string{fmt.Sprint("epoch", p.train, p.graphs.Text()), fmt.Sprint("evaluation", p.test, p.graphs.Text())}
-	list, errs := [2]*xla.Program{b.compiled[keys[0]], b.compiled[keys[1]]}, [2]error{}
+	list, errs := [2]*xla.Executable{b.compiled[keys[0]], b.compiled[keys[1]]}, [2]error{}
 	if list[0] == nil || list[1] == nil {
 		note("compiling for " + p.String())
 	}
@@ -76,12 +76,12 @@ func (b *Backend) programs(p *plan, note func(string)) (epoch, evaluation *xla.P
 
 // oneCore reports whether each program of a model runs on one core, with several programs at once:
 // on a CPU, all models on features. A training step on features is too small to divide among cores.
-func (b *Backend) oneCore(p *compile.Program) bool {
+func (b *Device) oneCore(p *compile.Program) bool {
 	return b.Kind == pjrt.CPU && len(p.Signature.Instance) == 1
 }
 
 // Close frees the device. Its buffers and programs are invalid afterwards.
-func (b *Backend) Close() {
+func (b *Device) Close() {
 	for _, p := range b.compiled {
 		p.Close()
 	}

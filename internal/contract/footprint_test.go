@@ -10,7 +10,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
-// Estimate supports the shapes of every model, and the memory grows with the number of instances.
+// Footprint supports the shapes of every model, and the memory grows with the number of instances.
 func TestEstimate(t *testing.T) {
 	for path, instance := range map[string][]int{"demipl-3x4": {3}, "batch-3x4": {3}, "demipl-38x13": {38},
 		"image-12x12": {1, 12, 12}, "attention-20x5": {20}, "attention-batch-20x5": {20}} {
@@ -22,7 +22,7 @@ func TestEstimate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := NewEstimate(m.GetGraph(), instance, true)
+		e := NewFootprint(m.GetGraph(), instance, true)
 		last := int64(0)
 		for _, n := range []int{1, 10, 1000, 100_000} {
 			bytes, _, err := e.Run(n, 1)
@@ -34,7 +34,7 @@ func TestEstimate(t *testing.T) {
 			last = bytes
 		}
 		// onnx-go computes the scores of all pairs of instances.
-		whole, _, _ := NewEstimate(m.GetGraph(), instance, false).Run(100_000, 1)
+		whole, _, _ := NewFootprint(m.GetGraph(), instance, false).Run(100_000, 1)
 		if square := int64(100_000) * 100_000 * 4; strings.HasPrefix(path, "attention") != (whole > square) ||
 			last > square/100 {
 			t.Errorf("%s: %d bytes for 100,000 instances, %d without loops", path, last, whole)

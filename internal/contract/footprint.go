@@ -13,10 +13,10 @@ import (
 	"github.com/miplc/miplc/internal/resources"
 )
 
-// Estimate computes an upper bound of the memory of a run from the shapes in a graph. It
+// Footprint computes an upper bound of the memory of a run from the shapes in a graph. It
 // follows the graph once and frees each value after its last use. The back end may need
 // less, since it fuses nodes and computes in place.
-type Estimate struct {
+type Footprint struct {
 	nodes   []*onnxpb.NodeProto
 	reads   [][]string // by node: the values that it reads
 	loops   bool       // the back end runs loops, and does not compute them at once
@@ -35,11 +35,11 @@ type known struct {
 	most  int64     // upper bound of integer elements whose values are not known
 }
 
-// NewEstimate returns the estimate of a graph with the inputs of the contract, for instances of the given
+// NewFootprint returns the footprint of a graph with the inputs of the contract, for instances of the given
 // shape. If other inputs have an open first axis, its size is the number of instances. loops reports
 // whether the back end runs loops step by step; otherwise it computes all steps at once.
-func NewEstimate(g *onnxpb.GraphProto, instance []int, loops bool) *Estimate {
-	e := &Estimate{loops: loops, nodes: g.GetNode(), input: ndarray.Convert[int64](instance), outputs: map[string]bool{},
+func NewFootprint(g *onnxpb.GraphProto, instance []int, loops bool) *Footprint {
+	e := &Footprint{loops: loops, nodes: g.GetNode(), input: ndarray.Convert[int64](instance), outputs: map[string]bool{},
 		initial: map[string]known{}, lastUse: map[string]int{}}
 	for _, t := range g.GetInitializer() {
 		k := known{shape: t.GetDims()}
@@ -80,13 +80,13 @@ const nodeWork = 1000
 
 // Run returns the memory in bytes of a run on some instances in some bags, and its work as a number
 // of multiplications. The error says which shape cannot be followed.
-func (e *Estimate) Run(instances, bags int) (bytes, work int64, err error) {
+func (e *Footprint) Run(instances, bags int) (bytes, work int64, err error) {
 	_, bytes, work, err = e.try(instances, bags)
 	return bytes, work, err
 }
 
 // Shapes returns the shapes of all values that nodes make, for some instances in one bag.
-func (e *Estimate) Shapes(instances int) (map[string][]int64, error) {
+func (e *Footprint) Shapes(instances int) (map[string][]int64, error) {
 	values, _, _, err := e.try(instances, 1)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (e *Estimate) Shapes(instances int) (map[string][]int64, error) {
 }
 
 // try calls follow and returns an error instead of a panic if the graph is not valid.
-func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, work int64, err error) {
+func (e *Footprint) try(instances, bags int) (values map[string]known, bytes, work int64, err error) {
 	node := ""
 	err = resources.Try(func() (err error) {
 		values, bytes, work, err = e.follow(instances, bags, &node)
@@ -116,7 +116,7 @@ func (e *Estimate) try(instances, bags int) (values map[string]known, bytes, wor
 
 // follow computes the shapes of all values, the peak of the memory in bytes and the work. It sets
 // node to the name of the current node, for errors.
-func (e *Estimate) follow(instances, bags int, node *string) (values map[string]known, bytes, work int64, err error) {
+func (e *Footprint) follow(instances, bags int, node *string) (values map[string]known, bytes, work int64, err error) {
 	values = map[string]known{
 		Instances: {shape: append([]int64{int64(instances)}, e.input...)},
 		BagOf:     {shape: []int64{int64(instances)}, most: int64(bags - 1)},
@@ -179,7 +179,7 @@ func (e *Estimate) follow(instances, bags int, node *string) (values map[string]
 
 // loop follows attention in tiles: its outputs, the elements that are alive in a tile, and
 // the multiplications of all tiles.
-func (e *Estimate) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64,
+func (e *Footprint) loop(n *onnxpb.NodeProto, find func(name string) known) (out []known, inside, work int64,
 	err error) {
 	a, err := onnxpb.RecognizeAttention(n)
 	if err != nil {
@@ -225,7 +225,7 @@ func workOf(n *onnxpb.NodeProto, in []known, out known) int64 {
 // UpTo returns the largest power of two, up to limit, that is a number of instances for which a run
 // stays within the given memory and work, both as one bag and as one bag for each instance. It
 // returns 0 if one instance exceeds them.
-func (e *Estimate) UpTo(bytes, work int64, limit int) (instances int) {
+func (e *Footprint) UpTo(bytes, work int64, limit int) (instances int) {
 	for n := 1; n <= limit; n *= 2 {
 		b, w, err := e.Run(n, n)
 		one, more, errOne := e.Run(n, 1)
