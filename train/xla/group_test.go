@@ -78,7 +78,7 @@ func TestTrialsWithOtherNumbers(t *testing.T) {
 				t.Errorf("%s: %s needs another program", optimizer, setting)
 			}
 		}
-		for i, out := range together(context.Background(), &xla.Trainer{Backend: b}, list, train.Options{}) {
+		for i, out := range together(context.Background(), &xla.Trainer{Device: b}, list, train.Options{}) {
 			if out.Err != nil {
 				t.Fatal(out.Err)
 			}
