@@ -25,7 +25,9 @@ func (l *lowerer) blocks() {
 			name := l.numbered(strings.TrimSuffix(blk.Kind.V, "2d"))
 			l.b.At(blk.Kind.Pos).Label(name)
 			before := len(l.errs)
-			l.block(blk, name)
+			if lower, ok := lowering(l, blockLowerings, blk.Kind); ok {
+				lower(l, blk, name)
+			}
 			if err := l.b.Err(); err != nil && len(l.errs) == before {
 				l.errs.AddError(blk.Kind.Pos, fmt.Errorf("block %s: %w", blk.Kind.V, err))
 			}
@@ -51,48 +53,34 @@ func (l *lowerer) current() string {
 	return "H"
 }
 
-func (l *lowerer) block(blk *language.Block, name string) {
-	b, at := l.b, l.current()
-	h := l.env[at]
-	switch blk.Kind.V {
-	case "conv2d":
-		l.conv2d(blk, name)
-	case "maxpool2d":
-		k, s := blk.Args["kernel"].Int(), blk.Args["stride"].Int()
-		l.env["H"] = b.MaxPool2D(h, [2]int{k, k}, [2]int{s, s})
-	case "flatten":
-		l.env["H"] = b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(ndarray.Size(h.Shape[1:]))})
-	case "dense":
-		if l.wantRows(blk, h) {
-			l.env[at] = l.dense(name, h, blk.Args["units"].Int())
-		}
-	case "relu":
-		l.env[at] = b.Relu(h)
-	case "tanh":
-		l.env[at] = b.Tanh(h)
-	case "sigmoid":
-		l.env[at] = b.Sigmoid(h)
-	case "softplus":
-		l.env[at] = b.Softplus(h)
-	case "dropout":
-		l.dropout(blk, name)
-	case "batch_norm":
-		l.batchNorm(blk, name)
-	case "attention":
-		l.attention(blk)
-	case "pool":
-		l.pool(blk)
-	case "classifier":
-		l.classifier(blk)
-	default:
-		l.reportUnsupported(blk.Kind)
-	}
+// blockLowerings has the lowering of each row of language.Blocks. name is that of the block, for its parameters.
+var blockLowerings = map[string]func(l *lowerer, blk *language.Block, name string){
+	"conv2d":     (*lowerer).conv2d,
+	"maxpool2d":  (*lowerer).maxPool2d,
+	"flatten":    (*lowerer).flatten,
+	"dense":      (*lowerer).denseBlock,
+	"relu":       activation((*graph.Builder).Relu),
+	"tanh":       activation((*graph.Builder).Tanh),
+	"sigmoid":    activation((*graph.Builder).Sigmoid),
+	"softplus":   activation((*graph.Builder).Softplus),
+	"dropout":    (*lowerer).dropout,
+	"batch_norm": (*lowerer).batchNorm,
+	"attention":  (*lowerer).attention,
+	"pool":       (*lowerer).pool,
+	"classifier": (*lowerer).classifier,
 }
 
-// reportUnsupported reports a word of the language without a lowering. A test checks that every word
-// has one.
-func (l *lowerer) reportUnsupported(word schema.Str) {
-	l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
+// activation returns the lowering of a block that applies a function to each feature.
+func activation(f func(*graph.Builder, *graph.Node) *graph.Node) func(*lowerer, *language.Block, string) {
+	return func(l *lowerer, _ *language.Block, _ string) { l.env[l.current()] = f(l.b, l.env[l.current()]) }
+}
+
+// lowering returns the entry of a table for a word of the language. Tests check that every word has one.
+func lowering[T any](l *lowerer, table map[string]T, word schema.Str) (entry T, ok bool) {
+	if entry, ok = table[word.V]; !ok {
+		l.errs.Add(diag.Errorf(word.Pos, "bug: there is no lowering of %q", word.V))
+	}
+	return entry, ok
 }
 
 // word returns an argument of a block that is one of several words.
@@ -119,6 +107,23 @@ func (l *lowerer) wantRows(blk *language.Block, h *graph.Node) bool {
 // fanIn is PyTorch's default initialisation of linear and convolution layers, weights
 // and biases alike: uniform in +-1/sqrt(fan in).
 func fanIn(n int) Init { return Init{Kind: "uniform", Scale: 1 / math.Sqrt(float64(n))} }
+
+func (l *lowerer) maxPool2d(blk *language.Block, _ string) {
+	k, s := blk.Args["kernel"].Int(), blk.Args["stride"].Int()
+	l.env["H"] = l.b.MaxPool2D(l.env["H"], [2]int{k, k}, [2]int{s, s})
+}
+
+func (l *lowerer) flatten(*language.Block, string) {
+	h := l.env["H"]
+	l.env["H"] = l.b.Reshape(h, graph.Shape{h.Shape[0], graph.Dim(ndarray.Size(h.Shape[1:]))})
+}
+
+func (l *lowerer) denseBlock(blk *language.Block, name string) {
+	at := l.current()
+	if h := l.env[at]; l.wantRows(blk, h) {
+		l.env[at] = l.dense(name, h, blk.Args["units"].Int())
+	}
+}
 
 // dense computes x W + b with W [in, out].
 func (l *lowerer) dense(name string, x *graph.Node, units int) *graph.Node {
@@ -221,9 +226,24 @@ func (l *lowerer) follow(name string, running, batch *graph.Node, momentum float
 	b.Output(StatisticPrefix+name, b.StopGrad(next))
 }
 
+// sharedGates says whether tanh and sigmoid of the attention have the same weights, as in the authors' program.
+var sharedGates = map[string]bool{"separate": false, "shared": true}
+
+// scorers has the scores of gated features [N, width].
+var scorers = map[string]func(l *lowerer, blk *language.Block, gated *graph.Node, width int) *graph.Node{
+	"linear": func(l *lowerer, _ *language.Block, gated *graph.Node, width int) *graph.Node {
+		return l.b.MatMul(gated, l.param("W", fanIn(width), width, 1))
+	},
+	"mlp": func(l *lowerer, blk *language.Block, gated *graph.Node, width int) *graph.Node {
+		m := blk.Args["hidden"].Int()
+		hidden := l.b.Relu(l.affine(gated, l.param("W1", fanIn(width), width, m), l.param("b1", fanIn(width), m)))
+		return l.affine(hidden, l.param("W2", fanIn(m), m, 1), l.param("b2", fanIn(m), 1))
+	},
+}
+
 // attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
 // gated features. Its logarithm is -softplus(-s), exact for any s.
-func (l *lowerer) attention(blk *language.Block) {
+func (l *lowerer) attention(blk *language.Block, _ string) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
@@ -232,58 +252,45 @@ func (l *lowerer) attention(blk *language.Block) {
 	b.Label("attention")
 	in := int(h.Shape[1])
 	v := l.affine(h, l.param("Wv", fanIn(in), in, width), l.param("bv", fanIn(in), width))
-	var u *graph.Node
-	switch gates := word(blk, "gates"); gates.V {
-	case "separate":
+	shared, known := lowering(l, sharedGates, word(blk, "gates"))
+	score, ok := lowering(l, scorers, word(blk, "scorer"))
+	if !known || !ok {
+		return
+	}
+	u := v
+	if !shared {
 		u = l.affine(h, l.param("Wu", fanIn(in), in, width), l.param("bu", fanIn(in), width))
-	case "shared": // as in the authors' program
-		u = v
-	default:
-		l.reportUnsupported(gates)
-		return
 	}
-	gated := b.Mul(b.Tanh(v), b.Sigmoid(u))
-	var s *graph.Node
-	switch scorer := word(blk, "scorer"); scorer.V {
-	case "linear":
-		s = b.MatMul(gated, l.param("W", fanIn(width), width, 1))
-	case "mlp":
-		m := blk.Args["hidden"].Int()
-		hidden := b.Relu(l.affine(gated, l.param("W1", fanIn(width), width, m), l.param("b1", fanIn(width), m)))
-		s = l.affine(hidden, l.param("W2", fanIn(m), m, 1), l.param("b2", fanIn(m), 1))
-	default:
-		l.reportUnsupported(scorer)
-		return
-	}
+	s := score(l, blk, b.Mul(b.Tanh(v), b.Sigmoid(u)), width)
 	loga := b.Neg(b.Softplus(b.Neg(s)))
 	l.define("s", s)
 	l.define("loga", loga)
 	l.define("a", b.Exp(loga))
 }
 
+// pools has the embeddings z [B, h] of the bags with features h [N, h].
+var pools = map[string]func(l *lowerer, h *graph.Node) *graph.Node{
+	"attention": func(l *lowerer, h *graph.Node) *graph.Node { // Eq. 3: a / sum(a) is the softmax of log a
+		return l.b.SegmentSum(l.b.Mul(l.b.SegmentSoftmax(l.env["loga"], l.bagOf), h), l.bagOf)
+	},
+	"mean": (*lowerer).bagMean,
+	"max":  func(l *lowerer, h *graph.Node) *graph.Node { return l.b.SegmentMax(h, l.bagOf) },
+	"maxmin": func(l *lowerer, h *graph.Node) *graph.Node {
+		return l.b.Concat(1, l.b.SegmentMax(h, l.bagOf), l.bagMin(h))
+	},
+}
+
 // pool combines the instances of a bag to its embedding z [B, h].
-func (l *lowerer) pool(blk *language.Block) {
-	b, h := l.b, l.env["H"]
+func (l *lowerer) pool(blk *language.Block, _ string) {
+	h := l.env["H"]
 	if !l.wantRows(blk, h) {
 		return
 	}
-	b.Label("pool")
-	var z *graph.Node
-	switch kind := word(blk, "kind"); kind.V {
-	case "attention": // Eq. 3: a / sum(a) is the softmax of log a
-		z = b.SegmentSum(b.Mul(b.SegmentSoftmax(l.env["loga"], l.bagOf), h), l.bagOf)
-	case "mean":
-		z = l.bagMean(h)
-	case "max":
-		z = b.SegmentMax(h, l.bagOf)
-	case "maxmin":
-		z = b.Concat(1, b.SegmentMax(h, l.bagOf), l.bagMin(h))
-	default:
-		l.reportUnsupported(kind)
-		return
+	l.b.Label("pool")
+	if combine, ok := lowering(l, pools, word(blk, "kind")); ok {
+		l.define("z", combine(l, h))
+		l.pooled = true
 	}
-	l.define("z", z)
-	l.pooled = true
 }
 
 func (l *lowerer) bagMin(x *graph.Node) *graph.Node {
@@ -303,28 +310,34 @@ func (l *lowerer) bagCount(rank int) *graph.Node {
 	return l.b.SegmentSum(l.b.Fill(1, ones), l.bagOf)
 }
 
+// links has the probabilities p of the logits, and their logarithms.
+var links = map[string]func(l *lowerer, blk *language.Block, logits *graph.Node) (p, logp *graph.Node){
+	"softmax": func(l *lowerer, _ *language.Block, logits *graph.Node) (p, logp *graph.Node) {
+		return l.b.Softmax(logits), l.b.LogSoftmax(logits)
+	},
+	"sigmoid": func(l *lowerer, _ *language.Block, logits *graph.Node) (p, logp *graph.Node) {
+		p = l.b.Sigmoid(logits)
+		return p, l.b.StableLog(p)
+	},
+	"bounded_sigmoid": func(l *lowerer, blk *language.Block, logits *graph.Node) (p, logp *graph.Node) {
+		q := l.b.Sigmoid(logits)
+		if eps := blk.Args["epsilon"].Float(); l.training {
+			q = l.b.Clamp(q, eps, 1-eps)
+		}
+		return l.b.Softmax(q), l.b.LogSoftmax(q)
+	},
+}
+
 // classifier computes the class probabilities from the embedding of the bag.
-func (l *lowerer) classifier(blk *language.Block) {
-	b, z := l.b.Label("classifier"), l.env["z"]
+func (l *lowerer) classifier(blk *language.Block, _ string) {
+	l.b.Label("classifier")
+	z := l.env["z"]
 	in, k := int(z.Shape[1]), l.prog.Signature.Classes
 	logits := l.affine(z, l.param("Wc", fanIn(in), in, k), l.param("bc", fanIn(in), k))
 	l.define("logits", logits)
-	q := logits
-	switch link := word(blk, "link"); link.V {
-	case "softmax":
-	case "sigmoid":
-		p := b.Sigmoid(logits)
+	if link, ok := lowering(l, links, word(blk, "link")); ok {
+		p, logp := link(l, blk, logits)
 		l.define("p", p)
-		l.define("logp", b.StableLog(p))
-		return
-	case "bounded_sigmoid":
-		q = b.Sigmoid(logits)
-		if eps := blk.Args["epsilon"].Float(); l.training {
-			q = b.Clamp(q, eps, 1-eps)
-		}
-	default:
-		l.reportUnsupported(link)
+		l.define("logp", logp)
 	}
-	l.define("p", b.Softmax(q))
-	l.define("logp", b.LogSoftmax(q))
 }

@@ -89,24 +89,19 @@ func (l *lowerer) declare(p *language.Param, extents map[string]int) {
 			return
 		}
 	}
-	var init Init
-	switch p.Init.V {
-	case "zeros":
-		init = Init{Kind: "constant", Scale: 0}
-	case "ones":
-		init = Init{Kind: "constant", Scale: 1}
-	case "normal", "uniform", "constant":
-		init = Init{Kind: p.Init.V, Scale: p.Scale.V}
-	case "fan_in":
-		fan := 1
-		if p.FanIn.V != "" {
-			fan = extent(p.FanIn)
-		} else if len(shape) > 0 {
-			fan = shape[0]
-		}
-		init = fanIn(max(fan, 1))
-	default:
-		l.reportUnsupported(p.Init)
+	fan := 1
+	if p.FanIn.V != "" {
+		fan = extent(p.FanIn)
+	} else if len(shape) > 0 {
+		fan = shape[0]
+	}
+	init, ok := lowering(l, map[string]Init{
+		"zeros": {Kind: "constant", Scale: 0}, "ones": {Kind: "constant", Scale: 1}, "fan_in": fanIn(max(fan, 1)),
+		"normal": {"normal", p.Scale.V}, "uniform": {"uniform", p.Scale.V}, "constant": {"constant", p.Scale.V},
+	}, p.Init)
+	if !ok {
+		l.markUnknown(p.Name.V)
+		return
 	}
 	l.b.At(p.Name.Pos)
 	n := l.param(p.Name.V, init, shape...)

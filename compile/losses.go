@@ -15,6 +15,9 @@ import (
 // float64.
 const excluded = 1e30
 
+// newWeightsInLoss says for each weights.order whether the loss uses the new label weights, or those of the epoch before.
+var newWeightsInLoss = map[string]bool{"before_loss": true, "after_loss": false, "after_step": false}
+
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
 // 5 or equations) and their weighted sum (Eq. 8).
 func (l *lowerer) losses() {
@@ -32,12 +35,8 @@ func (l *lowerer) losses() {
 		l.b.Name(newWeights, OutLabelWeights)
 		l.b.Output(OutLabelWeights, newWeights)
 	}
-	switch order := l.spec.Weights.Order; order.V {
-	case "before_loss":
+	if before, ok := lowering(l, newWeightsInLoss, l.spec.Weights.Order); ok && before {
 		l.env["w"] = newWeights
-	case "after_loss", "after_step": // the loss uses those of the epoch before
-	default:
-		l.reportUnsupported(order)
 	}
 	var total *graph.Node
 	for i := range l.spec.Loss {
@@ -122,12 +121,8 @@ var lossTerms = map[string]func(l *lowerer, t *language.Loss) *graph.Node{
 
 // term returns the unweighted value of a loss term, or nil.
 func (l *lowerer) term(t *language.Loss) *graph.Node {
-	lower := lossTerms[t.Kind.V]
-	switch {
-	case lower == nil:
-		l.reportUnsupported(t.Kind)
-		return nil
-	case !l.known(t.Row().Reads...):
+	lower, ok := lowering(l, lossTerms, t.Kind)
+	if !ok || !l.known(t.Row().Reads...) {
 		return nil
 	}
 	return lower(l, t)
