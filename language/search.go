@@ -130,7 +130,7 @@ func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
 		for _, one := range set {
 			if d.Pos == one.Override().Place() {
 				at := s.AtUserLine(diag.Errorf(one.Pos, "search.grid: %s", d.Text))
-				if at.Suggestion, at.Notes = d.Suggestion, d.Notes; one.Pos.File != s.File {
+				if at.Suggestion, at.Notes = d.Suggestion, d.Notes; one.Pos.Setting == "" && one.Pos.File != s.File {
 					at = at.WithNote("search: {grid: {%s: null}} in the spec removes this inherited setting", one.Key)
 				}
 				d = at

@@ -3,6 +3,7 @@
 package language
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -80,6 +81,47 @@ func TestWrongSearches(t *testing.T) {
 	if _, _, err := LoadTrials(s, "s.yaml", nil); err == nil ||
 		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A range replaces an inherited range or list of the same setting whole, in a file and with --set.
+func TestReplacedRange(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("s.yaml", []byte("name: s\nextends: demipl-mlp\nsearch:\n  grid:\n    train.lr: {uniform: [0.01, "+
+		"0.02]}\n    model.blocks.dropout: [0.1]\n    model.blocks.dense: {int: [5, 9]}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for set, want := range map[string]string{
+		"": "train.lr uniform 0.01 0.02, train.weight_decay log 1e-05 0.01, loss.attention log 0.0001 0.1, " +
+			"model.blocks.dropout [0.1], model.blocks.dense int 5 9",
+		"search.grid.train.lr={log: [0.1, 0.3]}": "train.lr log 0.1 0.3, train.weight_decay log 1e-05 0.01, loss.attention " +
+			"log 0.0001 0.1, model.blocks.dropout [0.1], model.blocks.dense int 5 9",
+		"search.grid={train.weight_decay: {uniform: [0, 1]}, loss.attention: null}": "train.lr uniform 0.01 0.02, " +
+			"train.weight_decay uniform 0 1, model.blocks.dropout [0.1], model.blocks.dense int 5 9",
+	} {
+		var overrides []string
+		if set != "" {
+			overrides = []string{set}
+		}
+		s, err := Load("s.yaml", overrides...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		for _, a := range s.Search.Grid {
+			text := a.Key
+			if a.Range != nil {
+				text += fmt.Sprintf(" %s %v %v", a.Range.Form, a.Range.Low, a.Range.High)
+			} else {
+				for _, v := range a.Values {
+					text += fmt.Sprintf(" [%s]", v.Value)
+				}
+			}
+			list = append(list, text)
+		}
+		if got := strings.Join(list, ", "); got != want {
+			t.Errorf("%q: %s\nwant %s", set, got, want)
+		}
 	}
 }
 

@@ -131,7 +131,7 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 		if o.Rules.Folds.V > 0 {
 			of = fmt.Sprintf("fold %d of %d of %s", i+1, o.Rules.Folds.V, of)
 		}
-		d := diag.Errorf(o.Rules.Measure.Pos, "search.measure is %s, which is not defined on the %s of %s", m.Name,
+		d := diag.Errorf(cmp.Or(o.Rules.Measure.Pos, spec.Data.Set.Pos), "search.measure is %s, which is not defined on the %s of %s", m.Name,
 			diag.Count(len(held), "held-out bag"), of).WithNote("it needs %s", m.Requires())
 		if t.Data.TrueLists() == nil || m.Name == measure.Accuracy {
 			d = d.WithNote("search.measure: %s and %s need no true labels", train.MeasureLoss, measure.InsideCandidates)
@@ -164,8 +164,11 @@ func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
 		if folds > 0 {
 			pos, setting = o.Rules.Folds.Pos, fmt.Sprintf("search.folds %d", folds)
 		}
-		d := diag.Errorf(pos, "there are no bags to choose settings by: %s of %s: %v", setting,
-			diag.Count(len(t.Split.Train), "training bag"), err)
+		d := diag.Errorf(cmp.Or(pos, s.Train.Pos, t.Program.Spec.Data.Set.Pos), "there are no bags to choose settings "+
+			"by: %s of %s: %v", setting, diag.Count(len(t.Split.Train), "training bag"), err)
+		if folds == 0 {
+			d = d.WithNote("hold out more with search.holdout, or each bag once with search.folds")
+		}
 		return nil, &prepare.SpecError{Err: t.Program.Spec.AtUserLine(d)}
 	}
 	return inner, nil

@@ -232,7 +232,7 @@ func (l *loader) tree(file string, src []byte, chain []string) *Node {
 	}
 	chain = append(slices.Clip(chain), file)
 	if under := l.base(base, file, chain); under != nil {
-		return merge(under, over)
+		return l.dialect.merge(under, over, false)
 	}
 	return over
 }

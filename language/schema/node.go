@@ -312,9 +312,9 @@ func styleOf(s yaml.Style) scalarStyle {
 // kindKey is the key that distinguishes maps of different kinds.
 const kindKey = "kind"
 
-// merge merges over into base: maps are merged key by key. Other values, and maps of another kind,
-// replace those of base. It does not change its arguments.
-func merge(base, over *Node) *Node {
+// merge merges over into base: maps are merged key by key. Other values, maps of another kind, and the values in
+// Literal maps replace those of base. literal reports whether base is such a map. merge does not change its arguments.
+func (d *Dialect) merge(base, over *Node, literal bool) *Node {
 	if base.kind != mapNode || over.kind != mapNode {
 		return over
 	}
@@ -329,15 +329,21 @@ func merge(base, over *Node) *Node {
 		at[k.text] = j
 	}
 	for i, key := range over.keys {
-		if j, found := at[key.text]; found {
-			out.keys[j], out.items[j] = key, merge(out.items[j], over.items[i])
-		} else {
+		switch j, found := at[key.text]; {
+		case !found:
 			out.keys = append(out.keys, key)
 			out.items = append(out.items, over.items[i])
+		case literal:
+			out.keys[j], out.items[j] = key, over.items[i]
+		default:
+			out.keys[j], out.items[j] = key, d.merge(out.items[j], over.items[i], d.literal(key.text))
 		}
 	}
 	return &out
 }
+
+// literal reports whether a key has a Literal map.
+func (d *Dialect) literal(key string) bool { return d.Literal != nil && d.Literal(key) }
 
 // IsMap reports whether the node is a map, whose keys and values are Keys and Items.
 func (n *Node) IsMap() bool { return n.kind == mapNode }

@@ -64,9 +64,9 @@ func (l *loader) override(root *Node, o Override) *Node {
 	}
 	if row := Find(l.dialect.Rows, path[0]); len(path) > 1 && row != nil && row.Type == Custom && row.Default != "" &&
 		root.Get(path[0]) == nil {
-		root = merge(root, wrap(path[:1], defaultNode(row.Default), diag.Pos{}))
+		root = l.dialect.merge(root, wrap(path[:1], defaultNode(row.Default), diag.Pos{}), false)
 	}
-	out, err := l.put(root, path, v, pos)
+	out, err := l.put(root, path, v, pos, false)
 	if err != nil {
 		l.fail(diag.Errorf(pos, "%v", err))
 		return root
@@ -96,8 +96,8 @@ func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
 	return n
 }
 
-// put replaces the value at path under n.
-func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, error) {
+// put replaces the value at path under n. literal reports whether n is a Literal map.
+func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos, literal bool) (*Node, error) {
 	if len(path) == 0 {
 		return v, nil
 	}
@@ -106,15 +106,16 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos) (*Node, erro
 	}
 	switch n.kind {
 	case mapNode:
-		if literal := l.dialect.Literal; literal != nil && literal(path[0]) && len(path) > 2 {
+		inside := l.dialect.literal(path[0])
+		if inside && len(path) > 2 {
 			path = []string{path[0], strings.Join(path[1:], ".")}
 		}
-		under, err := l.put(n.Get(path[0]), path[1:], v, pos)
+		under, err := l.put(n.Get(path[0]), path[1:], v, pos, inside)
 		if err != nil {
 			return nil, err
 		}
 		// Lists and values replace the old value; maps are merged.
-		return merge(n, wrap(path[:1], under, pos)), nil
+		return l.dialect.merge(n, wrap(path[:1], under, pos), literal), nil
 	case listNode:
 		return l.putEntry(n, path, v, pos)
 	}
@@ -133,7 +134,7 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	item := n.items[index]
 	switch {
 	case hasName(item, path[0]):
-		entry, err := l.put(item, path[1:], v, pos)
+		entry, err := l.put(item, path[1:], v, pos, false)
 		if err != nil {
 			return nil, err
 		}
@@ -147,9 +148,9 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 		}
 		under, err := v, error(nil)
 		if len(arguments) > 0 {
-			under, err = l.put(item.items[0], arguments, v, pos)
+			under, err = l.put(item.items[0], arguments, v, pos, false)
 		} else {
-			under = merge(item.items[0], v)
+			under = l.dialect.merge(item.items[0], v, false)
 		}
 		if err != nil {
 			return nil, err
@@ -162,7 +163,7 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 				args = wrap([]string{main.Name}, args, args.pos)
 			}
 		}
-		under, err := l.put(args, path[1:], v, pos)
+		under, err := l.put(args, path[1:], v, pos, false)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import html
 import json
+import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -95,6 +97,8 @@ def search_arguments(search: Any) -> list[str]:
     if unknown := sorted(set(given) - _KEYS):
         raise SpecError(f"search has no key {unknown[0]!r}; it has {', '.join(sorted(_KEYS))}")
     budget = given.get("budget")
+    if budget is not None and not (isinstance(budget, numbers.Real) and 0 < float(budget) < math.inf):
+        raise SpecError(f"budget is {budget!r}; a number of seconds above 0 is needed")
     args = ["--search", *_process.options(budget=None if budget is None else f"{budget:.9f}s")]
     for key in ("trials", "measure", "holdout", "folds", "halving", "min_epochs", "seed"):
         if given.get(key) is not None:
@@ -104,6 +108,8 @@ def search_arguments(search: Any) -> list[str]:
             raise SpecError(f"space is {space!r}; a dict is needed, such as {{'train__lr': {{'log': [0.001, 0.1]}}}}")
         args += ["--set", "search.grid="]  # in place of that of the spec
         for name, values in space.items():
+            if not isinstance(name, str):
+                raise SpecError(f"space has the key {name!r}; a name of a setting is needed, such as 'train__lr'")
             if not isinstance(values, (Mapping, Sequence)) or isinstance(values, str):
                 text = f"space[{name!r}] is {values!r}; a list of values or a range is needed"
                 raise SpecError(text, 'write a list, or {"log": [0.001, 0.1]}, {"uniform": [0, 1]} or {"int": [1, 9]}')

@@ -139,7 +139,7 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Force, "force", false, "start again: delete what an earlier run or build wrote to DIR; other files "+
 		"remain")
 	console.Limit(f, 0, 1024, "threads")
-	console.Limit(f, 0, language.MaxGrid, "trials")
+	console.Limit(f, 1, language.MaxGrid, "trials")
 	console.Limit(f, 0, console.Most, "seeds")
 	console.Limit(f, 1, console.Most, "split-numbers")
 }
