@@ -13,6 +13,10 @@ type Args struct {
 	SD, SA, SB, SC, TA int
 	TD                 int
 	Relu               int // of Gemm: 1 stores the ReLU of the result, 0 the result
+
+	// Set by Gemm for its parts: for each inner index a part prefetches an address, which begins Ahead bytes from A and
+	// moves by AheadStep. It may be outside of the operands.
+	Ahead, AheadStep int
 }
 
 // elem is the size of an element in bytes.

@@ -5719,7 +5719,7 @@ end388:
 	RET
 
 // func gemm4x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -5780,10 +5780,14 @@ ready427:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
+	MOVQ  R11, R14
+	ADDQ  112(AX), R14
 	TESTQ R13, R13
 	JLE   summed429
 
 k428:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z16
 	VMOVUPS      64(R12), Z17
 	VMOVUPS      128(R12), Z18
@@ -5930,10 +5934,14 @@ ready435:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
+	MOVQ  R11, R14
+	ADDQ  112(AX), R14
 	TESTQ R13, R13
 	JLE   summed437
 
 k436:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z8
 	VMOVUPS      64(R12), Z9
 	VBROADCASTSS (R11), Z10
@@ -6043,10 +6051,14 @@ zeros441:
 ready442:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed444
 
 k443:
+	PREFETCHT0   (R11)
+	ADDQ         120(AX), R11
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
 	VBROADCASTSS (BX), Z10
@@ -6129,10 +6141,14 @@ zeros446:
 ready447:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed449
 
 k448:
+	PREFETCHT1       (R11)
+	ADDQ             120(AX), R11
 	VMOVUPS          (DX), Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -6194,10 +6210,14 @@ zeros451:
 ready452:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed454
 
 k453:
+	PREFETCHT1       (R11)
+	ADDQ             120(AX), R11
 	VMOVUPS.Z        (DX), K1, Z4
 	VFMADD231PS.BCST (BX), Z4, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
@@ -6238,7 +6258,7 @@ end422:
 	RET
 
 // func gemm5x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -6308,10 +6328,14 @@ ready461:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
+	MOVQ  R11, R14
+	ADDQ  112(AX), R14
 	TESTQ R13, R13
 	JLE   summed463
 
 k462:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z20
 	VMOVUPS      64(R12), Z21
 	VMOVUPS      128(R12), Z22
@@ -6485,10 +6509,14 @@ ready469:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
+	MOVQ  R11, R14
+	ADDQ  112(AX), R14
 	TESTQ R13, R13
 	JLE   summed471
 
 k470:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z10
 	VMOVUPS      64(R12), Z11
 	VBROADCASTSS (R11), Z12
@@ -6615,10 +6643,14 @@ zeros475:
 ready476:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed478
 
 k477:
+	PREFETCHT0   (R11)
+	ADDQ         120(AX), R11
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
 	VBROADCASTSS (BX), Z12
@@ -6716,10 +6748,14 @@ zeros480:
 ready481:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed483
 
 k482:
+	PREFETCHT1       (R11)
+	ADDQ             120(AX), R11
 	VMOVUPS          (DX), Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6790,10 +6826,14 @@ zeros485:
 ready486:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed488
 
 k487:
+	PREFETCHT1       (R11)
+	ADDQ             120(AX), R11
 	VMOVUPS.Z        (DX), K1, Z5
 	VFMADD231PS.BCST (BX), Z5, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
@@ -6840,7 +6880,7 @@ end456:
 	RET
 
 // func gemm6x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -6920,10 +6960,14 @@ ready495:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
+	MOVQ  R12, R15
+	ADDQ  112(AX), R15
 	TESTQ R14, R14
 	JLE   summed497
 
 k496:
+	PREFETCHT0   (R15)
+	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VMOVUPS      128(R13), Z26
@@ -7124,10 +7168,14 @@ ready503:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
+	MOVQ  R12, R15
+	ADDQ  112(AX), R15
 	TESTQ R14, R14
 	JLE   summed505
 
 k504:
+	PREFETCHT0   (R15)
+	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z12
 	VMOVUPS      64(R13), Z13
 	VBROADCASTSS (R12), Z14
@@ -7271,10 +7319,14 @@ zeros509:
 ready510:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed512
 
 k511:
+	PREFETCHT0   (R12)
+	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
 	VBROADCASTSS (BX), Z14
@@ -7387,10 +7439,14 @@ zeros514:
 ready515:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed517
 
 k516:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -7470,10 +7526,14 @@ zeros519:
 ready520:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed522
 
 k521:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z6
 	VFMADD231PS.BCST (BX), Z6, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
@@ -7526,7 +7586,7 @@ end490:
 	RET
 
 // func gemm7x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -7587,10 +7647,14 @@ ready529:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
+	MOVQ  R12, R15
+	ADDQ  112(AX), R15
 	TESTQ R14, R14
 	JLE   summed531
 
 k530:
+	PREFETCHT0   (R15)
+	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z14
 	VMOVUPS      64(R13), Z15
 	VBROADCASTSS (R12), Z16
@@ -7751,10 +7815,14 @@ zeros535:
 ready536:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed538
 
 k537:
+	PREFETCHT0   (R12)
+	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
 	VBROADCASTSS (BX), Z16
@@ -7882,10 +7950,14 @@ zeros540:
 ready541:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed543
 
 k542:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -7974,10 +8046,14 @@ zeros545:
 ready546:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed548
 
 k547:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z7
 	VFMADD231PS.BCST (BX), Z7, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
@@ -8036,8 +8112,8 @@ end524:
 	RET
 
 // func gemm8x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gemm8x512(SB), NOSPLIT, $0-8
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gemm8x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
@@ -8104,10 +8180,14 @@ ready555:
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
+	MOVQ  R12, BP
+	ADDQ  112(AX), BP
 	TESTQ R14, R14
 	JLE   summed557
 
 k556:
+	PREFETCHT0   (BP)
+	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z16
 	VMOVUPS      64(R13), Z17
 	VBROADCASTSS (R12), Z18
@@ -8288,10 +8368,14 @@ ready562:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed564
 
 k563:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
 	VBROADCASTSS (BX), Z18
@@ -8437,10 +8521,14 @@ ready567:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed569
 
 k568:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -8541,10 +8629,14 @@ ready572:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed574
 
 k573:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z8
 	VFMADD231PS.BCST (BX), Z8, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
@@ -8610,8 +8702,8 @@ end550:
 	RET
 
 // func gemm9x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gemm9x512(SB), NOSPLIT, $0-8
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gemm9x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
@@ -8683,10 +8775,14 @@ ready581:
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
+	MOVQ  R12, BP
+	ADDQ  112(AX), BP
 	TESTQ R14, R14
 	JLE   summed583
 
 k582:
+	PREFETCHT0   (BP)
+	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z18
 	VMOVUPS      64(R13), Z19
 	VBROADCASTSS (R12), Z20
@@ -8884,10 +8980,14 @@ ready588:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed590
 
 k589:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
 	VBROADCASTSS (BX), Z20
@@ -9048,10 +9148,14 @@ ready593:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed595
 
 k594:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -9161,10 +9265,14 @@ ready598:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed600
 
 k599:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z9
 	VFMADD231PS.BCST (BX), Z9, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
@@ -9236,8 +9344,8 @@ end576:
 	RET
 
 // func gemm10x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gemm10x512(SB), NOSPLIT, $0-8
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gemm10x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
@@ -9314,10 +9422,14 @@ ready607:
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
+	MOVQ  R12, BP
+	ADDQ  112(AX), BP
 	TESTQ R14, R14
 	JLE   summed609
 
 k608:
+	PREFETCHT0   (BP)
+	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z20
 	VMOVUPS      64(R13), Z21
 	VBROADCASTSS (R12), Z22
@@ -9532,10 +9644,14 @@ ready614:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed616
 
 k615:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
 	VBROADCASTSS (BX), Z22
@@ -9711,10 +9827,14 @@ ready619:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed621
 
 k620:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -9833,10 +9953,14 @@ ready624:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed626
 
 k625:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z10
 	VFMADD231PS.BCST (BX), Z10, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
@@ -9914,8 +10038,8 @@ end602:
 	RET
 
 // func gemm11x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gemm11x512(SB), NOSPLIT, $0-8
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gemm11x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
@@ -9997,10 +10121,14 @@ ready633:
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
+	MOVQ  R12, BP
+	ADDQ  112(AX), BP
 	TESTQ R14, R14
 	JLE   summed635
 
 k634:
+	PREFETCHT0   (BP)
+	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z22
 	VMOVUPS      64(R13), Z23
 	VBROADCASTSS (R12), Z24
@@ -10232,10 +10360,14 @@ ready640:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed642
 
 k641:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
 	VBROADCASTSS (BX), Z24
@@ -10426,10 +10558,14 @@ ready645:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed647
 
 k646:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -10557,10 +10693,14 @@ ready650:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed652
 
 k651:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z11
 	VFMADD231PS.BCST (BX), Z11, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
@@ -10644,8 +10784,8 @@ end628:
 	RET
 
 // func gemm12x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·gemm12x512(SB), NOSPLIT, $0-8
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·gemm12x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
@@ -10732,10 +10872,14 @@ ready659:
 	MOVQ  48(AX), R14
 	LEAQ  (R12)(R11*1), R15
 	LEAQ  (R15)(DI*2), R15
+	MOVQ  R12, BP
+	ADDQ  112(AX), BP
 	TESTQ R14, R14
 	JLE   summed661
 
 k660:
+	PREFETCHT0   (BP)
+	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z24
 	VMOVUPS      64(R13), Z25
 	VBROADCASTSS (R12), Z26
@@ -10984,10 +11128,14 @@ ready666:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed668
 
 k667:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
 	VBROADCASTSS (BX), Z26
@@ -11193,10 +11341,14 @@ ready671:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed673
 
 k672:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
@@ -11333,10 +11485,14 @@ ready676:
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
 	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
 	TESTQ SI, SI
 	JLE   summed678
 
 k677:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z12
 	VFMADD231PS.BCST (BX), Z12, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1

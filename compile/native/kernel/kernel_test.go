@@ -304,9 +304,15 @@ func TestParts(t *testing.T) {
 // TestLargeProducts compares products whose right factor is divided into blocks.
 func TestLargeProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, d := range [][3]int{{25, 600, 150}, {14, 300, 1100}, {13, 70000, 1}, {30, 129, 513}} {
+	for i, d := range [][3]int{
+		{25, 600, 150}, {14, 300, 1100}, {13, 70000, 1}, {30, 129, 513}, {1, 2000, 150}, {5, 300, 513}, {4, 100, 1300},
+		{25, 600, 150}, {14, 300, 1100}, {30, 129, 513}, {5, 300, 513},
+	} {
 		m, k, n := d[0], d[1], d[2]
 		a := Args{M: m, N: n, K: k, SD: elem * n, SA: elem * k, TA: elem, SB: elem * n}
+		if i > 6 { // the left factor is transposed
+			a.SA, a.TA = elem, elem*m
+		}
 		a.C, a.Relu = unsafe.Pointer(&m), n%2
 		numbers := make([]float32, 4*max(m*k, k*n, m*n)+1<<20)
 		for i := range numbers {

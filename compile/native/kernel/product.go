@@ -7,13 +7,21 @@ package kernel
 import "unsafe"
 
 // A right factor of more bytes than cacheBytes, which stays in the second-level cache of most processors, is divided
-// into blocks of blockColumns columns and of so many rows that a block has cacheBytes, but at least minBlock rows,
-// because each block reads and writes the result.
+// into blocks of blockColumns columns, or wideColumns if the left factor is transposed, and of so many rows that a block
+// has cacheBytes, but at least minBlock rows, because each block reads and writes the result. If there is only one strip
+// of rows, blocks have all columns and rowBytes, so that the memory of the factor is read nearly in order.
 const (
 	cacheBytes   = 256 << 10
-	blockColumns = 512
+	blockColumns = 256
+	wideColumns  = 512
 	minBlock     = 128
+	rowBytes     = 32 << 10
+	minRows      = 16
 )
+
+// rowsAhead is the number of rows of a transposed left factor between the row that a strip multiplies and the one that
+// it prefetches.
+const rowsAhead = 16
 
 // product is a loop over the parts of a product: blocks of columns, in them blocks of the inner index in ascending
 // order, which adds the same numbers in the same order as the whole product, in them strips of rows of nearly equal
@@ -37,9 +45,15 @@ func (p *product) start(a *Args, height int) {
 	if a.M <= 0 || a.N <= 0 {
 		return
 	}
-	if a.K*a.N*elem > cacheBytes && a.M > height {
-		if a.N > 2*blockColumns {
+	switch {
+	case a.K*a.N*elem <= cacheBytes:
+	case a.M <= height:
+		p.inner = max(minRows, rowBytes/elem/a.N)
+	default:
+		if a.TA == elem && a.N >= 2*blockColumns {
 			p.columns = blockColumns
+		} else if a.N > 2*wideColumns {
+			p.columns = wideColumns
 		}
 		p.inner = max(minBlock, cacheBytes/elem/p.columns)
 	}
@@ -68,6 +82,17 @@ func (p *product) startBlock() {
 	}
 	p.strips = (p.part.M + p.height - 1) / p.height
 	p.low, p.higher, p.part.M = p.part.M/p.strips, p.part.M%p.strips, 0
+	p.prefetch()
+}
+
+// prefetch sets what the strips of the block load into the cache while they multiply: the next strip of a row-major left
+// factor without gaps between its rows, or later rows of a transposed one.
+func (p *product) prefetch() {
+	rows := p.low + min(p.higher, 1)
+	p.part.Ahead, p.part.AheadStep = rows*p.part.SA, rows*elem
+	if p.part.TA != elem {
+		p.part.Ahead, p.part.AheadStep = rowsAhead*p.part.TA, p.part.TA
+	}
 }
 
 // next sets part to the next strip, and reports whether there is one.

@@ -107,6 +107,8 @@ const (
 	columnsA
 	blocksDst
 	fieldRelu
+	fieldAhead
+	fieldAheadStep
 )
 
 // arguments is the register with the pointer to Args.
