@@ -61,7 +61,8 @@ func TestBits(t *testing.T) {
 		t.Run(fmt.Sprint(c.spec, c.sizes), func(t *testing.T) {
 			p := modeltest.Shipped(t, c.spec)
 			want, predicted := steps(t, p, native.Options{Kernels: kernel.Best(), Threads: 1}, c.sizes...)
-			others := map[string]native.Options{"3 threads": {Kernels: kernel.Best(), Threads: 3}}
+			others := map[string]native.Options{"3 threads": {Kernels: kernel.Best(), Threads: 3},
+				"8 threads": {Kernels: kernel.Best(), Threads: 8}}
 			for _, set := range kernel.Sets()[1:] {
 				if set.Name != "go" || c.sizes[0] < 100 { // plain Go is slow
 					others[set.Name] = native.Options{Kernels: set, Threads: 1}

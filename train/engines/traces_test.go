@@ -168,10 +168,14 @@ func (s *step) position(index int) compile.Position {
 	return *s.Position
 }
 
-// Every engine reproduces twenty steps of plain PyTorch: losses, predictions, label weights and
-// parameters.
+// The interpreter and the engine native reproduce twenty steps of plain PyTorch: losses, predictions, label weights and
+// parameters. TestSteps compares the other engines with the interpreter; on a GPU, xla is compared with PyTorch too.
 func TestPyTorchTraces(t *testing.T) {
-	for _, m := range append(compared(t), reference()) {
+	list := []maker{reference(), byNative()}
+	if enginetest.OnPlugin() {
+		list = compared(t)
+	}
+	for _, m := range list {
 		for _, name := range traces {
 			t.Run(m.name+"/"+name, func(t *testing.T) {
 				tr := load(t, name)

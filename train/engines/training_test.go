@@ -164,6 +164,16 @@ func TestTwoRunsGiveTheSameBits(t *testing.T) {
 	}
 }
 
+func sameState(t *testing.T, what string, a, b *train.State) {
+	t.Helper()
+	for name, v := range a.Params {
+		sameBits(t, what+": "+name, v, b.Params[name])
+	}
+	for name, v := range a.Optimizer {
+		sameBits(t, what+": "+name, v, b.Optimizer[name])
+	}
+}
+
 func sameBits(t testing.TB, what string, a, b []float32) {
 	t.Helper()
 	if len(a) != len(b) || len(a) == 0 {
