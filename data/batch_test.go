@@ -82,8 +82,8 @@ func TestNormalization(t *testing.T) {
 type halves struct{ half bool }
 
 func (halves) ReadInstances(to []float32, _ int, _ []int) error { return nil }
-func (h halves) Half(int) (ndarray.Number, bool) {
-	return ndarray.Number{Kind: ndarray.Float, Size: 2}, h.half
+func (h halves) Half(int) (ndarray.Encoding, bool) {
+	return ndarray.Encoding{Kind: ndarray.Float, Size: 2}, h.half
 }
 func (halves) ReadHalf(to []byte, _ int) error { return nil }
 

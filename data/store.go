@@ -23,7 +23,7 @@ type Store interface {
 type HalfStore interface {
 	Store
 	// Half returns the type of the numbers in the file of a bag. ok is true for float16 and bfloat16.
-	Half(bag int) (number ndarray.Number, ok bool)
+	Half(bag int) (number ndarray.Encoding, ok bool)
 	// ReadHalf reads all instances of such a bag into to. Its errors are those of ReadInstances.
 	ReadHalf(to []byte, bag int) error
 }

@@ -34,16 +34,16 @@ type Result struct {
 	Key   string `json:"key"`
 	Error string `json:"error,omitempty"` // reason of the failure; there is then no accuracy
 	runs.Assessment
-	Accuracy  float64         `json:"accuracy"`           // on the test bags
-	Measures  measure.Values  `json:"measures,omitempty"` // on the test bags
-	Setting   string          `json:"setting,omitempty"`  // chosen from the grid
-	Trials    []search.Result `json:"trials,omitempty"`   // one per setting of the grid
-	Attention []Histogram     `json:"attention,omitempty"`
-	TrainBags int             `json:"train_bags,omitempty"`
-	TestBags  int             `json:"test_bags,omitempty"`
-	Seed      *int            `json:"seed,omitempty"` // of the training; nil: an earlier version did not record it
-	Seconds   float64         `json:"seconds"`
-	Miplc     string          `json:"miplc,omitempty"` // version
+	Accuracy  float64              `json:"accuracy"`           // on the test bags
+	Measures  measure.Values       `json:"measures,omitempty"` // on the test bags
+	Setting   string               `json:"setting,omitempty"`  // chosen from the grid
+	Trials    []search.TrialResult `json:"trials,omitempty"`   // one per setting of the grid
+	Attention []Histogram          `json:"attention,omitempty"`
+	TrainBags int                  `json:"train_bags,omitempty"`
+	TestBags  int                  `json:"test_bags,omitempty"`
+	Seed      *int                 `json:"seed,omitempty"` // of the training; nil: an earlier version did not record it
+	Seconds   float64              `json:"seconds"`
+	Miplc     string               `json:"miplc,omitempty"` // version
 }
 
 // MarshalJSON omits the accuracy of a failed cell.

@@ -51,7 +51,7 @@ func testSearchInCells(t *testing.T, text string, folds int) {
 		t.Errorf("%d epochs, want %d and those of the refits", len(watch.left), want)
 	}
 	for _, r := range accuracies(t, dir) {
-		byRungs, chosen := map[int]int{}, search.Result{}
+		byRungs, chosen := map[int]int{}, search.TrialResult{}
 		for _, one := range r.Trials {
 			byRungs[len(one.Rungs)]++
 			if one.Setting == r.Setting {

@@ -103,12 +103,12 @@ func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []strin
 		return nil, nil, err
 	}
 	opt.Instances, opt.Portable = "n", true
-	opt.Results = []onnx.Output{
+	opt.Results = []onnx.ModelOutput{
 		{Name: contract.Probabilities, Node: g.Output(compile.OutProbabilities)},
 		{Name: contract.Attention, Node: g.Output(compile.OutAttention), Form: onnx.Transposed},
 	}
 	if c := g.Output(compile.OutClassAttention); c != nil {
-		opt.Results = append(opt.Results, onnx.Output{Name: contract.ClassAttention, Node: c, Form: onnx.Transposed})
+		opt.Results = append(opt.Results, onnx.ModelOutput{Name: contract.ClassAttention, Node: c, Form: onnx.Transposed})
 	}
 	m, err := onnx.Lower(g, opt)
 	if np := (*onnx.NotPortable)(nil); errors.As(err, &np) {
@@ -122,7 +122,7 @@ func bagModel(infer *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, []strin
 // batchModel writes the graph for a ragged batch.
 func batchModel(g *graph.Graph, opt onnx.Options) (*onnxpb.ModelProto, error) {
 	p := g.Output(compile.OutProbabilities)
-	opt.Results = []onnx.Output{
+	opt.Results = []onnx.ModelOutput{
 		{Name: contract.Probabilities, Node: p},
 		{Name: contract.Attention, Node: g.Output(compile.OutAttention), Form: onnx.Flat},
 		{Name: contract.Label, Node: p, Form: onnx.Largest},

@@ -43,14 +43,14 @@ type SearchPlan struct {
 
 // SearchProgress is the progress of a search.
 type SearchProgress struct {
-	Rung    int            `json:"rung"` // from 1
-	Rungs   int            `json:"rungs"`
-	Epoch   int            `json:"epoch"`  // of the rung
-	Done    int            `json:"done"`   // trials that have reached the rung
-	Of      int            `json:"trials"` // trials that will reach it
-	Best    *search.Result `json:"best"`   // so far; nil: none
-	Measure string         `json:"measure"`
-	Left    time.Duration  `json:"-"` // estimated; 0: unknown
+	Rung    int                 `json:"rung"` // from 1
+	Rungs   int                 `json:"rungs"`
+	Epoch   int                 `json:"epoch"`  // of the rung
+	Done    int                 `json:"done"`   // trials that have reached the rung
+	Of      int                 `json:"trials"` // trials that will reach it
+	Best    *search.TrialResult `json:"best"`   // so far; nil: none
+	Measure string              `json:"measure"`
+	Left    time.Duration       `json:"-"` // estimated; 0: unknown
 }
 
 // Search searches for settings, trains the best trial on all training bags and writes its run to o.Dir, with the
@@ -131,7 +131,8 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 		if o.Rules.Folds.V > 0 {
 			of = fmt.Sprintf("fold %d of %d of %s", i+1, o.Rules.Folds.V, of)
 		}
-		d := diag.Errorf(cmp.Or(o.Rules.Measure.Pos, spec.Data.Set.Pos), "search.measure is %s, which is not defined on the %s of %s", m.Name,
+		d := diag.Errorf(cmp.Or(o.Rules.Measure.Pos, spec.Data.Set.Pos), "search.measure is %s, which is not defined on "+
+			"the %s of %s", m.Name,
 			diag.Count(len(held), "held-out bag"), of).WithNote("it needs %s", m.Requires())
 		if t.Data.TrueLists() == nil || m.Name == measure.Accuracy {
 			d = d.WithNote("search.measure: %s and %s need no true labels", train.MeasureLoss, measure.InsideCandidates)

@@ -40,16 +40,16 @@ type SearchResults struct {
 	Chosen  int    `json:"chosen"`  // number of the trial, from 1
 	// Gain is the difference of the chosen trial to the spec itself on the held-out bags, positive if it is better; nil if
 	// the spec itself was stopped early. It is too high, because the held-out bags chose.
-	Gain         *float64           `json:"gain,omitempty"`
-	HeldOut      int                `json:"held_out_bags"`   // of all folds
-	Folds        int                `json:"folds,omitempty"` // of the training bags; 0: none
-	TrainBags    int                `json:"train_bags"`      // of a trial; with folds, on the first one
-	Epochs       int                `json:"epochs"`          // of all trials
-	Seconds      float64            `json:"seconds"`         // of all trainings of trials
-	OutOfBudget  bool               `json:"out_of_budget,omitempty"`
-	Trials       []search.Result    `json:"trials"`
-	Correlations map[string]float64 `json:"rank_correlations"` // of values and success, by setting
-	Folder       string             `json:"folder"`
+	Gain         *float64             `json:"gain,omitempty"`
+	HeldOut      int                  `json:"held_out_bags"`   // of all folds
+	Folds        int                  `json:"folds,omitempty"` // of the training bags; 0: none
+	TrainBags    int                  `json:"train_bags"`      // of a trial; with folds, on the first one
+	Epochs       int                  `json:"epochs"`          // of all trials
+	Seconds      float64              `json:"seconds"`         // of all trainings of trials
+	OutOfBudget  bool                 `json:"out_of_budget,omitempty"`
+	Trials       []search.TrialResult `json:"trials"`
+	Correlations map[string]float64   `json:"rank_correlations"` // of values and success, by setting
+	Folder       string               `json:"folder"`
 }
 
 // results returns the results of a search.

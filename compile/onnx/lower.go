@@ -116,11 +116,11 @@ type Options struct {
 	// Instances is the name of the symbolic size N; "N" if empty.
 	Instances string
 	// Results are the outputs. nil: the outputs of the graph.
-	Results []Output
+	Results []ModelOutput
 }
 
-// Output is an output of the model: a node of the graph, converted to a form.
-type Output struct {
+// ModelOutput is an output of the model: a node of the graph, converted to a form.
+type ModelOutput struct {
 	Name string
 	Node *graph.Node
 	Form Form
@@ -149,7 +149,7 @@ func Lower(g *graph.Graph, opt Options) (m *onnxpb.ModelProto, err error) {
 	results := opt.Results
 	if results == nil {
 		for _, o := range g.Outputs {
-			results = append(results, Output{Name: o.Name, Node: o.Node})
+			results = append(results, ModelOutput{Name: o.Name, Node: o.Node})
 		}
 	}
 	for _, r := range results {
@@ -303,7 +303,7 @@ func (e *emitter) nameResults() {
 }
 
 // formed converts the value of a result to its form.
-func (e *emitter) formed(r Output) string {
+func (e *emitter) formed(r ModelOutput) string {
 	v := e.values[r.Node]
 	switch r.Form {
 	case Plain:
@@ -320,7 +320,7 @@ func (e *emitter) formed(r Output) string {
 }
 
 // output declares a value as a result.
-func (e *emitter) output(r Output, value string) {
+func (e *emitter) output(r ModelOutput, value string) {
 	elem, s := onnxpb.TensorProto_FLOAT, e.shapeOf(r.Node)
 	switch r.Form {
 	case Transposed:

@@ -115,7 +115,7 @@ func TestOpsAreInTheTable(t *testing.T) {
 		lower(c.Name, single, onnx.Options{Opset: 17, Params: params, Portable: true}, portable)
 		if y := g.Outputs[0].Node; len(y.Shape) == 2 {
 			lower(c.Name, g, onnx.Options{Opset: 17, Params: params,
-				Results: []onnx.Output{{Name: "label", Node: y, Form: onnx.Largest}}}, written)
+				Results: []onnx.ModelOutput{{Name: "label", Node: y, Form: onnx.Largest}}}, written)
 		}
 	}
 	b := graph.NewBuilder("parts")

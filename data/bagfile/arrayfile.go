@@ -33,7 +33,7 @@ type array struct {
 	}
 	piece int // rows that can only be read together, as those of a compressed chunk; 0: one
 	// number is the type of the numbers in the file. rows is a byteRows if it is valid.
-	number ndarray.Number
+	number ndarray.Encoding
 }
 
 // byteRows reads rows without converting their numbers.
@@ -158,7 +158,7 @@ type plainRows struct {
 	r      io.ReaderAt
 	at     int64 // of the first row
 	width  int   // values of a row
-	number ndarray.Number
+	number ndarray.Encoding
 }
 
 func (p *plainRows) ReadRows(to []float32, from int) error {
@@ -185,7 +185,7 @@ func (p *plainRows) ReadBytes(to []byte, from int) error {
 }
 
 // plain returns the uncompressed array of the file that starts at from. It must end before end.
-func (f *arrayFile) plain(shape []int, number ndarray.Number, from, end int64) (array, error) {
+func (f *arrayFile) plain(shape []int, number ndarray.Encoding, from, end int64) (array, error) {
 	count, ok := ndarray.SizeWithin(shape, math.MaxInt/8)
 	switch {
 	case !number.Valid():
@@ -204,7 +204,7 @@ func (f *arrayFile) plain(shape []int, number ndarray.Number, from, end int64) (
 }
 
 // safetensorsTypes are the types of safetensors that are numbers.
-var safetensorsTypes = map[string]ndarray.Number{
+var safetensorsTypes = map[string]ndarray.Encoding{
 	"F16": {Kind: ndarray.Float, Size: 2}, "F32": {Kind: ndarray.Float, Size: 4}, "F64": {Kind: ndarray.Float, Size: 8},
 	"BF16": {Kind: ndarray.BFloat, Size: 2},
 	"I8":   {Kind: ndarray.Int, Size: 1}, "I16": {Kind: ndarray.Int, Size: 2}, "I32": {Kind: ndarray.Int, Size: 4},

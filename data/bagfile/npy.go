@@ -28,10 +28,10 @@ const npyMagic = "\x93NUMPY"
 // npyHeader is the header of an .npy array.
 type npyHeader struct {
 	order   binary.ByteOrder
-	code    byte           // type code of NumPy: f, i, u, b, U or S
-	number  ndarray.Number // of elements that are not text
-	size    int            // bytes of an element
-	fortran bool           // column-major order
+	code    byte             // type code of NumPy: f, i, u, b, U or S
+	number  ndarray.Encoding // of elements that are not text
+	size    int              // bytes of an element
+	fortran bool             // column-major order
 	shape   []int
 	count   int // elements
 }
@@ -96,7 +96,7 @@ func parseNpyHeader(text string) (*npyHeader, error) {
 	case h.code == 'U':
 		h.size *= 4 // UTF-32
 	case !h.text():
-		h.number = ndarray.Number{Kind: ndarray.Kind(h.code), Size: h.size, Swap: h.order == binary.BigEndian}
+		h.number = ndarray.Encoding{Kind: ndarray.Kind(h.code), Size: h.size, Swap: h.order == binary.BigEndian}
 		if h.code == 'b' && h.size == 1 { // true or false
 			h.number.Kind = ndarray.Uint
 		}

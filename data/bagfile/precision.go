@@ -50,7 +50,7 @@ func (p *precision) add(j int, x float64) {
 
 // addBytes adds numbers in the format of a file. first is the index of the first one in an array, and
 // feature returns the feature of a number by its index.
-func (p *precision) addBytes(t ndarray.Number, b []byte, first int, feature func(i int) int) {
+func (p *precision) addBytes(t ndarray.Encoding, b []byte, first int, feature func(i int) int) {
 	for i := range len(b) / t.Size {
 		if j := feature(first + i); p.isNarrow(j) {
 			p.add(j, t.Float(b[i*t.Size:]))
@@ -59,7 +59,7 @@ func (p *precision) addBytes(t ndarray.Number, b []byte, first int, feature func
 }
 
 // exceedsFloat32 reports whether numbers of this type have more digits than float32.
-func exceedsFloat32(t ndarray.Number) bool {
+func exceedsFloat32(t ndarray.Encoding) bool {
 	return t.Kind == ndarray.Float && t.Size == 8 || (t.Kind == ndarray.Int || t.Kind == ndarray.Uint) && t.Size >= 4
 }
 

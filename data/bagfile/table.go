@@ -316,7 +316,7 @@ type instanceFile struct {
 	bagName   string
 	instances int
 	width     int // values of an instance
-	number    ndarray.Number
+	number    ndarray.Encoding
 	info      fs.FileInfo
 	coords    []float32 // of the instances; nil: unknown, or all bags have coordinates and the dataset has them
 	side      float64   // see data.File
@@ -400,7 +400,7 @@ func (s *fileStore) open(path string) (*arrayFile, error) {
 var errChanged = errors.New("the file has changed since the dataset was opened; restore it, or start again")
 
 // Half implements data.HalfStore.
-func (s *fileStore) Half(bag int) (ndarray.Number, bool) {
+func (s *fileStore) Half(bag int) (ndarray.Encoding, bool) {
 	files := s.of(bag)
 	number := files[0].number
 	other := slices.ContainsFunc(files, func(f instanceFile) bool { return f.number != number })

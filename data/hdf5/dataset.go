@@ -14,7 +14,7 @@ type Dataset struct {
 	// Shape is that of the array without leading axes of extent 1 if it has more than two
 	// axes: [1, n, d] becomes [n, d].
 	Shape []int
-	Type  ndarray.Number
+	Type  ndarray.Encoding
 
 	file       *File
 	attributes [][]byte // messages of the header
@@ -129,9 +129,9 @@ func (r *datasetReader) dataspace(b []byte) error {
 }
 
 // readType reads a datatype: integers, booleans, and the floats of IEEE 754 and bfloat16.
-func readType(b []byte) (ndarray.Number, error) {
+func readType(b []byte) (ndarray.Encoding, error) {
 	const integer, float, enum = 0, 1, 8
-	var t ndarray.Number
+	var t ndarray.Encoding
 	if len(b) < 8 {
 		return t, errDamaged
 	}

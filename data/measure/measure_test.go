@@ -92,7 +92,7 @@ func sameClass(a, b Class) bool {
 	same := a.Name == b.Name && a.Support == b.Support && a.Predicted == b.Predicted
 	numbers := func(c Class) (list []*float64) {
 		list = []*float64{c.Precision, c.Recall, c.F1, c.AUROC, c.AveragePrecision}
-		for _, i := range []*Interval{c.PrecisionInterval, c.RecallInterval} {
+		for _, i := range []*ConfidenceInterval{c.PrecisionInterval, c.RecallInterval} {
 			if i == nil {
 				list = append(list, nil, nil)
 			} else {

@@ -35,7 +35,7 @@ const (
 )
 
 // numberTypes are the numeric data types.
-var numberTypes = map[uint32]ndarray.Number{
+var numberTypes = map[uint32]ndarray.Encoding{
 	miINT8: {Kind: ndarray.Int, Size: 1}, miINT16: {Kind: ndarray.Int, Size: 2}, miINT32: {Kind: ndarray.Int, Size: 4},
 	miINT64: {Kind: ndarray.Int, Size: 8},
 	miUINT8: {Kind: ndarray.Uint, Size: 1}, miUINT16: {Kind: ndarray.Uint, Size: 2}, miUINT32: {Kind: ndarray.Uint,

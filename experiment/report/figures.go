@@ -155,7 +155,7 @@ func variantName(l variant) string {
 	return l.name()
 }
 
-func appendPoint(list []plot.Point, x float64, c Cell) []plot.Point {
+func appendPoint(list []plot.Point, x float64, c Entry) []plot.Point {
 	if c.Value == nil {
 		return list
 	}

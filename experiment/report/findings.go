@@ -33,16 +33,16 @@ func (r *Document) baselineValues(data string, falseLabels int) (bySplit map[int
 }
 
 // baseline returns the cell of the baseline on a dataset.
-func (r *Document) baseline(data string, falseLabels int) Cell {
+func (r *Document) baseline(data string, falseLabels int) Entry {
 	bySplit, of := r.baselineValues(data, falseLabels)
 	if len(bySplit) == 0 {
-		return Cell{Text: dash, Right: true}
+		return Entry{Text: dash, Right: true}
 	}
-	return Cell{Value: estimate(bySplit, max(of, len(bySplit))), Right: true}
+	return Entry{Value: estimate(bySplit, max(of, len(bySplit))), Right: true}
 }
 
 // baselineRow returns the entry of the baseline for addRows.
-func (r *Document) baselineRow(data string, falseLabels int) (c Cell, published string, shown bool) {
+func (r *Document) baselineRow(data string, falseLabels int) (c Entry, published string, shown bool) {
 	c = r.baseline(data, falseLabels)
 	return c, "", c.Value != nil
 }

@@ -12,7 +12,7 @@ import (
 var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"symbol": func(m Mark) string { return symbols[m] },
+	"symbol": func(m Significance) string { return symbols[m] },
 	// All texts in the figures were escaped when they were drawn. The XML declaration before the
 	// svg element is not allowed inside a page.
 	"inline": func(svg []byte) template.HTML { return template.HTML(svg[max(0, bytes.Index(svg, []byte("<svg"))):]) },

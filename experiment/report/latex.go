@@ -102,7 +102,7 @@ func (t *Table) latexColumns(n int) string {
 	return string(align)
 }
 
-func (c *Cell) latex() string {
+func (c *Entry) latex() string {
 	switch {
 	case c.Down < 0:
 		return ""
@@ -111,7 +111,7 @@ func (c *Cell) latex() string {
 		if c.Value.Best {
 			text = "\\textbf{" + text + "}"
 		}
-		return text + map[Mark]string{None: "", FirstBetter: "$\\bullet$",
+		return text + map[Significance]string{None: "", FirstBetter: "$\\bullet$",
 			FirstWorse: "$\\circ$"}[c.Value.Mark]
 	case c.Down > 1:
 		return fmt.Sprintf("\\multirow{%d}{*}{%s}", c.Down, latexEscape(c.Text))

@@ -82,7 +82,7 @@ func (t *Table) markdown(b *bytes.Buffer) {
 	}
 }
 
-func (c *Cell) markdown() string {
+func (c *Entry) markdown() string {
 	switch {
 	case c.Down < 0:
 		return ""
@@ -96,7 +96,7 @@ func (c *Cell) markdown() string {
 	return strings.TrimSpace(text + " " + symbols[c.Value.Mark])
 }
 
-var symbols = map[Mark]string{None: "", FirstBetter: "•", FirstWorse: "◦"}
+var symbols = map[Significance]string{None: "", FirstBetter: "•", FirstWorse: "◦"}
 
 // mdEscape escapes markup in names.
 func mdEscape(s string) string {

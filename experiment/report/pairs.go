@@ -81,7 +81,7 @@ func (r *Document) againstReference(other definition.Coord) comparison {
 }
 
 // markOf returns the mark for a p value and the difference of the first learner to the second.
-func markOf(p, difference float64) Mark {
+func markOf(p, difference float64) Significance {
 	switch {
 	case math.IsNaN(p) || p >= significance:
 		return None
@@ -214,11 +214,11 @@ func (r *Document) pairsTable(it *definition.Item) *Table {
 		t.Title = r.title(it, "Wins, ties and losses of "+names[list[0].learners[0]])
 	}
 	for i, c := range list {
-		cells := []Cell{{Text: names[c.learners[0]]}, {Text: names[c.learners[1]]}}
+		cells := []Entry{{Text: names[c.learners[0]]}, {Text: names[c.learners[1]]}}
 		for _, p := range [][]float64{c.p, c.corrected} {
 			wins, ties, losses, least := c.count(p)
-			cells = append(cells, Cell{Text: fmt.Sprintf("%d/%d/%d", wins, ties, losses), Right: true},
-				Cell{Text: pText(least), Right: true})
+			cells = append(cells, Entry{Text: fmt.Sprintf("%d/%d/%d", wins, ties, losses), Right: true},
+				Entry{Text: pText(least), Right: true})
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: i == 0})
 	}
@@ -348,7 +348,7 @@ func (r *Document) ranksTable(it *definition.Item) *Table {
 	ranks, order := slices.Clone(k.Ranks), make([]int, len(k.names))
 	floats.ArgsortStable(ranks, order)
 	for at, i := range order {
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", ranks[at]), Right: true}}})
+		t.Rows = append(t.Rows, Row{Cells: []Entry{{Text: k.names[i]}, {Text: fmt.Sprintf("%.2f", ranks[at]), Right: true}}})
 	}
 	t.Notes = []string{fmt.Sprintf("Rank 1 is the %s mean %s. Over %d pairs of dataset and r: %v. "+
 		"Ranks that differ by more than %.2f differ significantly (Nemenyi test, level %v).",

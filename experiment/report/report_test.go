@@ -71,13 +71,13 @@ func TestCompare(t *testing.T) {
 		}
 	}
 	r.values[at("few")] = map[int]float64{3: 0.1, 11: 0.2}
-	mark := func(one, other string) (Mark, bool) {
+	mark := func(one, other string) (Significance, bool) {
 		c := r.compare(at(one), at(other))
 		return markOf(c.p, c.difference), c.noTest == ""
 	}
 	for _, c := range []struct {
 		one, other string
-		want       Mark
+		want       Significance
 		tested     bool
 	}{{"a", "b", FirstBetter, true}, {"b", "a", FirstWorse, true}, {"a", "c", None, true}, {"a", "few", None, false}} {
 		for _, r.Corrected = range []bool{false, true} {

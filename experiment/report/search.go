@@ -48,7 +48,7 @@ func (r *Document) searches(it *definition.Item, learners []variant) (list []sea
 // plots returns the trials of each split for a figure. Earlier versions recorded no curves.
 func (s *searched) plots() (list []plot.Search) {
 	for i := range s.results {
-		if !slices.ContainsFunc(s.results[i].Trials, func(t search.Result) bool { return len(t.Curve) > 0 }) {
+		if !slices.ContainsFunc(s.results[i].Trials, func(t search.TrialResult) bool { return len(t.Curve) > 0 }) {
 			continue
 		}
 		one := plot.Search{Trials: s.results[i].Trials}
@@ -108,7 +108,7 @@ func (r *Document) searchTable() *Table {
 		gain, known := one.gain(&s)
 		gains = gains || known
 		trials, share := s.size()
-		t.Rows = append(t.Rows, Row{Cells: []Cell{{Text: s.name()}, {Text: s.set}, {Text: trials, Right: true},
+		t.Rows = append(t.Rows, Row{Cells: []Entry{{Text: s.name()}, {Text: s.set}, {Text: trials, Right: true},
 			{Text: share, Right: true}, {Text: gain, Right: true}, {Text: r.chosen(s.at)}}})
 	}
 	if len(t.Rows) == 0 {

@@ -17,14 +17,14 @@ const (
 	minTestPairs = 3    // smallest number of splits for a t-test
 )
 
-// Mark is the result of comparing two learners on one dataset: the reference with the learner of a row,
+// Significance is the result of comparing two learners on one dataset: the reference with the learner of a row,
 // or the first of a pair with the second.
-type Mark int
+type Significance int
 
 const (
-	None        Mark = iota // no significant difference, or no test
-	FirstBetter             // the reference is significantly better: a bullet
-	FirstWorse              // the reference is significantly worse: a circle
+	None        Significance = iota // no significant difference, or no test
+	FirstBetter                     // the reference is significantly better: a bullet
+	FirstWorse                      // the reference is significantly worse: a circle
 )
 
 // pairedP returns the two-sided p value of Student's t-test for paired samples. The

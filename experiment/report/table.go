@@ -45,13 +45,13 @@ func heads(names ...string) [][]Head {
 
 // Row is a row of a table: cells, or the name of a group across all columns.
 type Row struct {
-	Group string `json:"group,omitempty"`
-	Cells []Cell `json:"cells,omitempty"`
-	Rule  bool   `json:"-"` // with a line above
+	Group string  `json:"group,omitempty"`
+	Cells []Entry `json:"cells,omitempty"`
+	Rule  bool    `json:"-"` // with a line above
 }
 
-// Cell is an entry of a table: a text or a measured value.
-type Cell struct {
+// Entry is an entry of a table: a text or a measured value.
+type Entry struct {
 	Text  string    `json:"text,omitempty"`
 	Right bool      `json:"-"` // align right
 	Down  int       `json:"-"` // rows that it spans; -1: covered by the cell above
@@ -59,20 +59,20 @@ type Cell struct {
 }
 
 // Measured reports whether the entry is a measured value, or a dash for a missing one.
-func (c Cell) Measured() bool { return c.Value != nil || c.Text == dash }
+func (c Entry) Measured() bool { return c.Value != nil || c.Text == dash }
 
 // Estimate is the mean of a measure over several splits.
 type Estimate struct {
-	Mean      float64  `json:"mean"`
-	Deviation *float64 `json:"deviation,omitempty"` // nil for a single split
-	Splits    int      `json:"splits"`              // with a result
-	Of        int      `json:"of"`                  // of the dataset and r in the plan
-	Findings  int      `json:"findings,omitempty"`  // splits with findings, other than trainings that diverged
-	Diverged  int      `json:"diverged,omitempty"`  // splits whose training diverged; their values count
-	Mark      Mark     `json:"mark"`
-	Best      bool     `json:"best,omitempty"`    // the best mean of its dataset and r in the table
-	Tested    bool     `json:"tested"`            // against the reference
-	NoTest    string   `json:"no_test,omitempty"` // why not; "" for the reference and if all learners have one split
+	Mean      float64      `json:"mean"`
+	Deviation *float64     `json:"deviation,omitempty"` // nil for a single split
+	Splits    int          `json:"splits"`              // with a result
+	Of        int          `json:"of"`                  // of the dataset and r in the plan
+	Findings  int          `json:"findings,omitempty"`  // splits with findings, other than trainings that diverged
+	Diverged  int          `json:"diverged,omitempty"`  // splits whose training diverged; their values count
+	Mark      Significance `json:"mark"`
+	Best      bool         `json:"best,omitempty"`    // the best mean of its dataset and r in the table
+	Tested    bool         `json:"tested"`            // against the reference
+	NoTest    string       `json:"no_test,omitempty"` // why not; "" for the reference and if all learners have one split
 }
 
 // String writes the value without its mark.
@@ -114,11 +114,11 @@ func (t *Table) Columns() int {
 
 // cell returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
 // plan or have no result yet.
-func (r *Document) cell(l variant, data string, falseLabels int) Cell {
+func (r *Document) cell(l variant, data string, falseLabels int) Entry {
 	at := l.at(data, falseLabels)
 	values := r.values[at]
 	if len(values) == 0 {
-		return Cell{Text: dash, Right: true}
+		return Entry{Text: dash, Right: true}
 	}
 	m := estimate(values, r.splitsOn(data, falseLabels))
 	m.Diverged, m.Findings = len(r.divergedAt(at)), r.withFindings(at)
@@ -129,7 +129,7 @@ func (r *Document) cell(l variant, data string, falseLabels int) Cell {
 			m.NoTest = c.noTest
 		}
 	}
-	return Cell{Value: m, Right: true}
+	return Entry{Value: m, Right: true}
 }
 
 const dash = "–"
@@ -167,16 +167,16 @@ func (r *Document) dataTable(it *definition.Item) *Table {
 	}}
 	t.Head = heads("Dataset", "#bags", "#ins", "#dim", "avg. #ins", "#class", "avg. #CLs", "positive", "domain", "source")
 	for _, s := range r.datasets(it) {
-		column := func(get func(f experiment.SetFacts) string) Cell {
+		column := func(get func(f experiment.SetFacts) string) Entry {
 			var list []string
 			for _, f := range s.facts {
 				if v := get(f); !slices.Contains(list, v) {
 					list = append(list, v)
 				}
 			}
-			return Cell{Text: strings.Join(list, ", "), Right: true}
+			return Entry{Text: strings.Join(list, ", "), Right: true}
 		}
-		t.Rows = append(t.Rows, Row{Cells: []Cell{
+		t.Rows = append(t.Rows, Row{Cells: []Entry{
 			{Text: s.data.Name.V},
 			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Bags) }),
 			column(func(f experiment.SetFacts) string { return strconv.Itoa(f.Instances) }),
@@ -246,7 +246,7 @@ func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 			t.Rows = append(t.Rows, Row{Group: cmp.Or(group, "Other learners"), Rule: true})
 		}
 		t.addRows(l.name(), sets, falseLabels, withR, withPublished, len(falseLabels) > 1,
-			func(data string, v int) (Cell, string, bool) {
+			func(data string, v int) (Entry, string, bool) {
 				return r.cell(l, data, v), l.learner.PublishedOn(data, v), r.expected[l.at(data, v)] > 0
 			})
 	}
@@ -268,18 +268,18 @@ func (r *Document) planned(l variant, on []pairing) bool {
 // addRows adds a row for each r for which entry shows a value or a planned cell on a dataset, under one name. With
 // published, a column with the published value follows each of values.
 func (t *Table) addRows(name string, sets []dataset, falseLabels []int, withR, withPublished, rule bool,
-	entry func(data string, falseLabels int) (c Cell, published string, shown bool)) {
+	entry func(data string, falseLabels int) (c Entry, published string, shown bool)) {
 	first := len(t.Rows)
 	for _, v := range falseLabels {
-		cells, shown := []Cell{{Text: name, Down: -1}}, false
+		cells, shown := []Entry{{Text: name, Down: -1}}, false
 		if withR {
-			cells = append(cells, Cell{Text: rName(v), Right: true})
+			cells = append(cells, Entry{Text: rName(v), Right: true})
 		}
 		for _, s := range sets {
 			c, published, has := entry(s.data.Name.V, v)
 			cells, shown = append(cells, c), shown || has
 			if withPublished {
-				cells = append(cells, Cell{Text: cmp.Or(published, dash), Right: true})
+				cells = append(cells, Entry{Text: cmp.Or(published, dash), Right: true})
 			}
 		}
 		if shown {
@@ -312,14 +312,14 @@ func (r *Document) acrossTable(it *definition.Item) *Table {
 		if !r.planned(l, all) {
 			continue
 		}
-		cells := []Cell{{Text: l.name()}}
+		cells := []Entry{{Text: l.name()}}
 		for _, on := range all {
 			cells = append(cells, r.cell(l, on.data, on.r))
 		}
 		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
 	}
 	r.markBest(t, false)
-	cells, measured := []Cell{{Text: baselineName}}, false
+	cells, measured := []Entry{{Text: baselineName}}, false
 	for _, on := range all {
 		c := r.baseline(on.data, on.r)
 		cells, measured = append(cells, c), measured || c.Value != nil
@@ -361,7 +361,7 @@ func (r *Document) markBest(t *Table, withR bool) {
 
 // tally counts the results of the comparisons in a table, like the paper's text.
 func (r *Document) tally(t *Table) []string {
-	counts, total, omitted := map[Mark]int{}, 0, map[string]bool{}
+	counts, total, omitted := map[Significance]int{}, 0, map[string]bool{}
 	for _, m := range t.values() {
 		if m.Tested {
 			counts[m.Mark]++

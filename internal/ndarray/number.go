@@ -24,20 +24,20 @@ const (
 	Uint   Kind = 'u'
 )
 
-// Number describes how a file stores a number.
-type Number struct {
+// Encoding describes how a file stores a number.
+type Encoding struct {
 	Kind Kind
 	Size int  // bytes
 	Swap bool // big-endian
 }
 
-func (t Number) String() string {
+func (t Encoding) String() string {
 	name := map[Kind]string{Float: "float", BFloat: "bfloat", Int: "int", Uint: "uint"}[t.Kind]
 	return fmt.Sprintf("%s%d", name, 8*t.Size)
 }
 
 // Valid reports whether Floats can convert such numbers.
-func (t Number) Valid() bool {
+func (t Encoding) Valid() bool {
 	switch t.Kind {
 	case Float:
 		return t.Size == 2 || t.Size == 4 || t.Size == 8
@@ -60,7 +60,7 @@ var halves = sync.OnceValue(func() *[1 << 16]float32 {
 })
 
 // Floats converts len(to) numbers of a valid type to float32. from has their bytes.
-func (t Number) Floats(to []float32, from []byte) {
+func (t Encoding) Floats(to []float32, from []byte) {
 	from = from[:len(to)*t.Size]
 	switch {
 	case t.Kind == Float && t.Size == 4 && !t.Swap:
@@ -84,11 +84,11 @@ func (t Number) Floats(to []float32, from []byte) {
 }
 
 // Half reports whether t is float16 or bfloat16.
-func (t Number) Half() bool { return t.Size == 2 && (t.Kind == Float || t.Kind == BFloat) }
+func (t Encoding) Half() bool { return t.Size == 2 && (t.Kind == Float || t.Kind == BFloat) }
 
 // InfiniteHalf returns the index of the first number that is NaN or infinite, or -1. t is float16 or
 // bfloat16.
-func (t Number) InfiniteHalf(of []byte) int {
+func (t Encoding) InfiniteHalf(of []byte) int {
 	exponent := uint16(0x7c00)
 	if t.Kind == BFloat {
 		exponent = 0x7f80
@@ -115,11 +115,11 @@ func (t Number) InfiniteHalf(of []byte) int {
 }
 
 // Float converts the number at the start of b.
-func (t Number) Float(b []byte) float64 { return float[float64](t, b) }
+func (t Encoding) Float(b []byte) float64 { return float[float64](t, b) }
 
 // Int converts the number of kind Int or Uint at the start of b. Numbers above the largest int64
 // become negative.
-func (t Number) Int(b []byte) int64 {
+func (t Encoding) Int(b []byte) int64 {
 	bits, unused := t.bits(b), 64-8*t.Size
 	if t.Kind == Int {
 		return int64(bits<<unused) >> unused
@@ -127,7 +127,7 @@ func (t Number) Int(b []byte) int64 {
 	return int64(bits)
 }
 
-func float[T float32 | float64](t Number, b []byte) T {
+func float[T float32 | float64](t Encoding, b []byte) T {
 	bits := t.bits(b)
 	switch {
 	case t.Kind == Float && t.Size == 2:
@@ -144,7 +144,7 @@ func float[T float32 | float64](t Number, b []byte) T {
 	return T(t.Int(b))
 }
 
-func (t Number) bits(b []byte) (bits uint64) {
+func (t Encoding) bits(b []byte) (bits uint64) {
 	for i, x := range b[:t.Size] {
 		if t.Swap {
 			i = t.Size - 1 - i

@@ -11,7 +11,7 @@ import (
 
 // InfiniteHalf finds the same number as a search in the converted numbers.
 func TestInfiniteHalf(t *testing.T) {
-	for _, kind := range []Number{{Float, 2, false}, {Float, 2, true}, {BFloat, 2, false}, {BFloat, 2, true}} {
+	for _, kind := range []Encoding{{Float, 2, false}, {Float, 2, true}, {BFloat, 2, false}, {BFloat, 2, true}} {
 		order := binary.ByteOrder(binary.LittleEndian)
 		if kind.Swap {
 			order = binary.BigEndian
@@ -39,6 +39,6 @@ func BenchmarkInfiniteHalf(b *testing.B) {
 	bytes := make([]byte, 20<<20)
 	b.SetBytes(int64(len(bytes)))
 	for b.Loop() {
-		Number{Float, 2, false}.InfiniteHalf(bytes)
+		Encoding{Float, 2, false}.InfiniteHalf(bytes)
 	}
 }

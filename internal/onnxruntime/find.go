@@ -33,18 +33,18 @@ const (
 	Remedy = "run `miplc runtime install`, or set " + EnvLibrary + " to a library of version " + minVersion + " or later"
 )
 
-// Origin is the rule by which a candidate was found.
-type Origin string
+// FoundBy is the rule by which a candidate was found.
+type FoundBy string
 
 // The places searched, in order. The user chooses the first two, so any file there is accepted.
 // Files from the other places must pass libraries.CheckTrust.
 const (
-	FromOption     Origin = "option"      // path given by the caller or a flag
-	FromEnv        Origin = "environment" // EnvLibrary, then EnvLibraryOwn
-	FromCache      Origin = "cache"       // where Install puts it
-	FromExecutable Origin = "executable"  // the directory of the running binary, and the Python environment around it
-	FromSystem     Origin = "system"      // library directories of the system and of Homebrew
-	FromPython     Origin = "python"      // the onnxruntime package of a Python installation
+	FromOption     FoundBy = "option"      // path given by the caller or a flag
+	FromEnv        FoundBy = "environment" // EnvLibrary, then EnvLibraryOwn
+	FromCache      FoundBy = "cache"       // where Install puts it
+	FromExecutable FoundBy = "executable"  // the directory of the running binary, and the Python environment around it
+	FromSystem     FoundBy = "system"      // library directories of the system and of Homebrew
+	FromPython     FoundBy = "python"      // the onnxruntime package of a Python installation
 )
 
 // Verdict is the outcome of checking a candidate. Whether the file loads is known only after Start.
@@ -61,15 +61,15 @@ const (
 
 // Library is a library that was found.
 type Library struct {
-	Path    string `json:"path"`
-	Version string `json:"version"` // "1.27.0"; until it is loaded, that of the file name, which may be empty
-	Origin  Origin `json:"origin"`
+	Path    string  `json:"path"`
+	Version string  `json:"version"` // "1.27.0"; until it is loaded, that of the file name, which may be empty
+	Origin  FoundBy `json:"origin"`
 }
 
 // Candidate is a place that was searched, and the result.
 type Candidate struct {
 	Path    string  `json:"path"`
-	Origin  Origin  `json:"origin"`
+	Origin  FoundBy `json:"origin"`
 	Exists  bool    `json:"exists"`
 	Version string  `json:"version,omitempty"` // empty when unknown
 	Verdict Verdict `json:"verdict"`
@@ -183,7 +183,7 @@ func (p places) candidates(named string) iter.Seq[Candidate] {
 
 // checkAt checks the file at path. Files that were not named explicitly must pass package
 // trusted before they are read, and a file in the cache must be the one that Install downloaded.
-func (p places) checkAt(path string, from Origin) Candidate {
+func (p places) checkAt(path string, from FoundBy) Candidate {
 	c := Candidate{Path: path, Origin: from}
 	is := func(v Verdict, detail string) Candidate {
 		c.Verdict, c.Detail = v, detail

@@ -83,7 +83,7 @@ func TestFindOrder(t *testing.T) {
 	m.env[EnvLibrary] = m.put("env/first.so")
 	m.env[EnvLibraryOwn] = m.put("env/second.so")
 	places := []struct {
-		origin Origin
+		origin FoundBy
 		path   string
 		remove func()
 	}{

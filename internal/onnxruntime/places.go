@@ -40,10 +40,10 @@ func here() places {
 }
 
 // paths lists the places of the search in order. It looks into a folder only when the search reaches it.
-func (p places) paths(named string) iter.Seq2[Origin, string] {
-	return func(yield func(Origin, string) bool) {
+func (p places) paths(named string) iter.Seq2[FoundBy, string] {
+	return func(yield func(FoundBy, string) bool) {
 		reached := true
-		visit := func(from Origin, look func() []string) {
+		visit := func(from FoundBy, look func() []string) {
 			if !reached {
 				return
 			}

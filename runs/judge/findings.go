@@ -137,7 +137,7 @@ func (j *judged) failed() (float64, string) {
 }
 
 // tested returns the interval of the test accuracy, and the classes; nil without test bags with known labels.
-func (j *judged) tested() (*measure.Interval, []measure.Class) {
+func (j *judged) tested() (*measure.ConfidenceInterval, []measure.Class) {
 	d := j.Detail
 	if j.DetailOf != data.TestPart || d == nil || d.Accuracy == nil || d.Confusion == nil {
 		return nil, nil

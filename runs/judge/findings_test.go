@@ -15,7 +15,7 @@ import (
 func TestClassesThatAreNeverPredicted(t *testing.T) {
 	classes := []measure.Class{{Name: "cat", Support: 5}, {Name: "dog", Support: 4}, {Name: "cow", Support: 9, Predicted: 9}}
 	j := &judged{Evaluation: &train.Evaluation{DetailOf: data.TestPart, Detail: &measure.Detail{
-		Accuracy: &measure.Interval{}, Confusion: [][]int{}, Classes: classes}}}
+		Accuracy: &measure.ConfidenceInterval{}, Confusion: [][]int{}, Classes: classes}}}
 	if n, text := j.unpredicted(); n != 1 || text != "1 of 3 classes is never predicted on the test bags: cat" {
 		t.Errorf("%v, %s", n, text)
 	}
@@ -63,7 +63,7 @@ func TestFindingsOfBagsWithoutLabels(t *testing.T) {
 			facts: &bagFacts{}, report: &train.Report{Metrics: []train.Metrics{metrics(best), metrics(last)}},
 			Evaluation: &train.Evaluation{
 				Measures: train.Measures{data.ValidationPart: {measure.Accuracy: best}, data.TestPart: {measure.Accuracy: last}},
-				DetailOf: data.TestPart, Detail: &measure.Detail{Accuracy: &measure.Interval{Low: 0.4, High: 0.8},
+				DetailOf: data.TestPart, Detail: &measure.Detail{Accuracy: &measure.ConfidenceInterval{Low: 0.4, High: 0.8},
 					Confusion: [][]int{{labeled / 2, 0}, {0, labeled / 2}},
 					Classes:   []measure.Class{{Support: labeled / 2}, {Support: labeled / 2}}}}}
 	}

@@ -17,7 +17,7 @@ import (
 
 // Search has the trials of a search for a figure.
 type Search struct {
-	Trials []search.Result
+	Trials []search.TrialResult
 	Chosen int // number of the chosen trial, from 0
 }
 
@@ -59,7 +59,7 @@ func SearchCurves(title, y string, panels []SearchPanel) []byte {
 }
 
 // addTrial draws the curve of a trial and returns its last epoch.
-func (p *panel) addTrial(t *search.Result, chosen bool) (last int) {
+func (p *panel) addTrial(t *search.TrialResult, chosen bool) (last int) {
 	points := make(plotter.XYs, len(t.Curve))
 	for i, q := range t.Curve {
 		points[i], last = plotter.XY{X: float64(q.Epoch), Y: q.Value}, q.Epoch
@@ -86,7 +86,7 @@ func (p *panel) addDotsAt(points plotter.XYs, c color.Color, radius vg.Length) {
 // SearchSettings draws the measure of the trials of searches over each setting of their grid, with the mean of the rank
 // correlations of the searches. lower reports whether lower values are better.
 func SearchSettings(title, y string, grid *search.Grid, lower bool, searches []Search) []byte {
-	var all []search.Result
+	var all []search.TrialResult
 	sums, counts := map[string]float64{}, map[string]float64{}
 	for _, s := range searches {
 		all = append(all, s.Trials...)
@@ -123,7 +123,7 @@ func SearchSettings(title, y string, grid *search.Grid, lower bool, searches []S
 
 // addTrials draws the last value of each trial over a setting, the chosen ones above the others. It reports whether a
 // chosen one has a value of the setting.
-func (p *panel) addTrials(s *search.Setting, searches []Search) (chosenShown bool) {
+func (p *panel) addTrials(s *search.VariedSetting, searches []Search) (chosenShown bool) {
 	var stopped, complete, chosen plotter.XYs
 	at := 0
 	for _, one := range searches {
@@ -151,7 +151,7 @@ func (p *panel) addTrials(s *search.Setting, searches []Search) (chosenShown boo
 }
 
 // spanSetting sets the x axis to the values of a setting.
-func (p *panel) spanSetting(a *search.Setting) {
+func (p *panel) spanSetting(a *search.VariedSetting) {
 	if a.Categories != nil {
 		style := textStyle(tickSize, draw.XCenter, draw.YTop)
 		var ticks gonum.ConstantTicks

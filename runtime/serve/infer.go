@@ -32,13 +32,13 @@ const (
 // expects FP32, the server converts the other floating-point datatypes.
 var datatypes = []struct {
 	name string
-	ndarray.Number
+	ndarray.Encoding
 }{
-	{fp32, ndarray.Number{Kind: ndarray.Float, Size: 4}},
-	{"FP16", ndarray.Number{Kind: ndarray.Float, Size: 2}},
-	{"BF16", ndarray.Number{Kind: ndarray.BFloat, Size: 2}},
-	{fp64, ndarray.Number{Kind: ndarray.Float, Size: 8}},
-	{int64s, ndarray.Number{Kind: ndarray.Int, Size: 8}},
+	{fp32, ndarray.Encoding{Kind: ndarray.Float, Size: 4}},
+	{"FP16", ndarray.Encoding{Kind: ndarray.Float, Size: 2}},
+	{"BF16", ndarray.Encoding{Kind: ndarray.BFloat, Size: 2}},
+	{fp64, ndarray.Encoding{Kind: ndarray.Float, Size: 8}},
+	{int64s, ndarray.Encoding{Kind: ndarray.Int, Size: 8}},
 }
 
 const fp64 = "FP64"
@@ -54,10 +54,10 @@ func convertible(expected string) (names []string) {
 }
 
 // number returns the numbers of a datatype, which must be one of datatypes.
-func number(datatype string) ndarray.Number {
+func number(datatype string) ndarray.Encoding {
 	for _, d := range datatypes {
 		if d.name == datatype {
-			return d.Number
+			return d.Encoding
 		}
 	}
 	panic("bug: unknown datatype " + datatype)
@@ -263,7 +263,7 @@ func match(want []*tensor, c *inferCall) ([]inputTensor, error) {
 // elements returns the contents of an input if they are typed, or decodes them from JSON with parse, or from raw
 // bytes with convert.
 func elements[T float32 | int64](ctx context.Context, in inputTensor, typed []T, parse func([]byte) (T, error),
-	convert func(ndarray.Number, []byte) []T) ([]T, error) {
+	convert func(ndarray.Encoding, []byte) []T) ([]T, error) {
 	count := ndarray.Size(in.shape)
 	if len(typed) > 0 {
 		if len(typed) != count {
@@ -283,13 +283,13 @@ func elements[T float32 | int64](ctx context.Context, in inputTensor, typed []T,
 	return convert(stored, in.raw), nil
 }
 
-func floats(stored ndarray.Number, raw []byte) []float32 {
+func floats(stored ndarray.Encoding, raw []byte) []float32 {
 	values := make([]float32, len(raw)/stored.Size)
 	stored.Floats(values, raw)
 	return values
 }
 
-func ints(_ ndarray.Number, raw []byte) []int64 { return ndarray.FromBytes[int64](raw) }
+func ints(_ ndarray.Encoding, raw []byte) []int64 { return ndarray.FromBytes[int64](raw) }
 
 // decodeError converts an error of decoding to one for the client, except for an expired deadline,
 // which the server may have caused.

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Setting is a setting that trials vary.
-type Setting struct {
+// VariedSetting is a setting that trials vary.
+type VariedSetting struct {
 	Key string
 	Log bool
 	// X are the values of the trials, NaN for trials without one; numbers of Categories, from 1, if values are not
@@ -31,10 +31,11 @@ type Grid struct {
 }
 
 // SettingsOf returns the settings that trials of a grid vary, without those with a single value.
-func (g *Grid) SettingsOf(results []Result) []Setting {
-	list, values := make([]Setting, len(g.Axes)), map[string]map[string]string{} // by the text and the key of a setting
+func (g *Grid) SettingsOf(results []TrialResult) []VariedSetting {
+	list := make([]VariedSetting, len(g.Axes))
+	values := map[string]map[string]string{} // by the text and the key of a setting
 	for i, a := range g.Axes {
-		list[i] = Setting{Key: a.Key, Log: a.Range != nil && a.Range.Log()}
+		list[i] = VariedSetting{Key: a.Key, Log: a.Range != nil && a.Range.Log()}
 	}
 	for _, set := range g.Trials {
 		of := map[string]string{}
@@ -53,13 +54,13 @@ func (g *Grid) SettingsOf(results []Result) []Setting {
 		s.Log = s.Categories == nil && (s.Log || s.spansDecade())
 	}
 	varied := language.Varied(g.Axes)
-	return slices.DeleteFunc(list, func(s Setting) bool {
+	return slices.DeleteFunc(list, func(s VariedSetting) bool {
 		return !slices.ContainsFunc(varied, func(a language.Axis) bool { return a.Key == s.Key })
 	})
 }
 
 // add adds the value of a trial.
-func (s *Setting) add(text string) {
+func (s *VariedSetting) add(text string) {
 	x, err := strconv.ParseFloat(text, 64)
 	switch {
 	case text == "":
@@ -77,7 +78,7 @@ func (s *Setting) add(text string) {
 }
 
 // toCategories makes categories of the numbers so far.
-func (s *Setting) toCategories() {
+func (s *VariedSetting) toCategories() {
 	if s.Categories != nil {
 		return
 	}
@@ -93,7 +94,7 @@ func (s *Setting) toCategories() {
 }
 
 // spansDecade reports whether all values are positive and the largest is at least ten times the smallest.
-func (s *Setting) spansDecade() bool {
+func (s *VariedSetting) spansDecade() bool {
 	low, high := math.Inf(1), 0.0
 	for _, x := range s.X {
 		if !math.IsNaN(x) {
@@ -104,7 +105,7 @@ func (s *Setting) spansDecade() bool {
 }
 
 // Correlations returns the rank correlations of the settings that are numbers with the success of the trials.
-func (g *Grid) Correlations(results []Result, lower bool) map[string]float64 {
+func (g *Grid) Correlations(results []TrialResult, lower bool) map[string]float64 {
 	found, order := map[string]float64{}, order(results, lower)
 	for _, s := range g.SettingsOf(results) {
 		if r := correlation(s.X, order); s.Categories == nil && r != nil {
@@ -116,7 +117,7 @@ func (g *Grid) Correlations(results []Result, lower bool) map[string]float64 {
 
 // order returns a number for each trial without an error that is larger for better trials: those that were trained
 // longer, and of these with a better value. Failed trials have NaN. lower reports whether lower values are better.
-func order(results []Result, lower bool) []float64 {
+func order(results []TrialResult, lower bool) []float64 {
 	list := make([]float64, len(results))
 	for i := range results {
 		r := &results[i]
@@ -134,7 +135,7 @@ func order(results []Result, lower bool) []float64 {
 }
 
 // better reports whether a trial was trained longer than another one, or as long with a better value.
-func (r *Result) better(other *Result, lower bool) bool {
+func (r *TrialResult) better(other *TrialResult, lower bool) bool {
 	switch {
 	case r.Diverged != other.Diverged:
 		return other.Diverged
@@ -181,7 +182,7 @@ func ranks(values []float64) []float64 {
 
 // Ranking returns the numbers of the trials without an error, from 0, the best first: those that were trained longer,
 // and of these with a better value of a measure.
-func Ranking(results []Result, by string) []int {
+func Ranking(results []TrialResult, by string) []int {
 	order, list := order(results, train.HeldOutMeasure(by).Lower), []int(nil)
 	for i, v := range order {
 		if !math.IsNaN(v) {

@@ -19,7 +19,7 @@ func TestCorrelations(t *testing.T) {
 		{Key: "train.seed", Values: make([]language.Assignment, 1)},
 		{Key: "train.schedule", Values: make([]language.Assignment, 2)},
 		{Key: "train.batch", Values: make([]language.Assignment, 2)}}
-	results := []Result{
+	results := []TrialResult{
 		{Value: value(0.9), Rungs: make([]Rung, 1)}, // the spec as it is
 		{Setting: "train.lr=0.1, train.seed=1, train.schedule=cosine, train.batch=4", Value: value(0.5), Rungs: make([]Rung, 2)},
 		{Setting: "train.lr=0.01, train.seed=1, train.schedule=step, train.batch=4", Value: value(0.8), Rungs: make([]Rung, 1)},
@@ -61,7 +61,7 @@ func TestSettingsInValues(t *testing.T) {
 	set := []language.Assignment{{Key: "data.columns.bag", Value: `"a, train.lr=2"`}, {Key: "train.lr", Value: "0.1"}}
 	g := &Grid{[]language.Axis{{Key: "data.columns.bag", Values: set[:1]}, {Key: "train.lr", Values: set}},
 		[][]language.Assignment{set}}
-	got := g.SettingsOf([]Result{{Setting: language.DescribeSettings(set), Value: value(1)}})
+	got := g.SettingsOf([]TrialResult{{Setting: language.DescribeSettings(set), Value: value(1)}})
 	if len(got) != 1 || got[0].Categories != nil || got[0].X[0] != 0.1 {
 		t.Errorf("%+v", got)
 	}

@@ -32,11 +32,11 @@ func OnFolds(t *train.Trial, folds []*data.Split) []*train.Trial {
 
 // meanOf returns the result of a trial from those of its trainings. Its value is that of the last rung that all of them
 // reached.
-func meanOf(folds []Result) Result {
+func meanOf(folds []TrialResult) TrialResult {
 	if len(folds) == 1 {
 		return folds[0]
 	}
-	mean := Result{Setting: folds[0].Setting, Parameters: folds[0].Parameters}
+	mean := TrialResult{Setting: folds[0].Setting, Parameters: folds[0].Parameters}
 	reached, furthest := len(folds[0].Rungs), 0
 	var accuracies []float64
 	for i := range folds {
@@ -88,7 +88,7 @@ func average(values []float64) float64 {
 }
 
 // meanCurve returns the mean of the curves of folds up to an epoch.
-func meanCurve(folds []Result, last int) (mean []Point) {
+func meanCurve(folds []TrialResult, last int) (mean []CurvePoint) {
 	var epochs []int
 	for i := range folds {
 		for _, p := range folds[i].Curve {
@@ -104,7 +104,7 @@ func meanCurve(folds []Result, last int) (mean []Point) {
 			}
 		}
 		if len(values) == len(folds) {
-			mean = append(mean, Point{epoch, average(values)})
+			mean = append(mean, CurvePoint{epoch, average(values)})
 		}
 	}
 	return mean
@@ -112,7 +112,7 @@ func meanCurve(folds []Result, last int) (mean []Point) {
 
 // valueAt returns the value of a curve at an epoch: the last one before it if there is none, because the training
 // stopped early.
-func valueAt(curve []Point, epoch int) (v float64, found bool) {
+func valueAt(curve []CurvePoint, epoch int) (v float64, found bool) {
 	for _, p := range curve {
 		if p.Epoch <= epoch {
 			v, found = p.Value, true
@@ -138,7 +138,7 @@ func FoldColumns(folds int) (names []string) {
 }
 
 // FoldCells returns the values of FoldColumns, empty for a trial that failed.
-func (r *Result) FoldCells(folds int) []string {
+func (r *TrialResult) FoldCells(folds int) []string {
 	cells := make([]string, folds)
 	for i, v := range r.Folds {
 		if i < folds {

@@ -12,11 +12,11 @@ import (
 )
 
 func TestMeanOfFolds(t *testing.T) {
-	one := func(epochs int, values ...float64) Result {
-		r := Result{Setting: "s", Parameters: 5, Seconds: 1, Epochs: epochs}
+	one := func(epochs int, values ...float64) TrialResult {
+		r := TrialResult{Setting: "s", Parameters: 5, Seconds: 1, Epochs: epochs}
 		for i, v := range values {
 			epoch := min(epochs, []int{1, 3, 9}[i])
-			r.Rungs, r.Curve = append(r.Rungs, Rung{Epoch: epoch, Value: v}), append(r.Curve, Point{epoch, v})
+			r.Rungs, r.Curve = append(r.Rungs, Rung{Epoch: epoch, Value: v}), append(r.Curve, CurvePoint{epoch, v})
 			r.Value, r.Accuracy = &v, &v
 		}
 		return r
@@ -25,27 +25,27 @@ func TestMeanOfFolds(t *testing.T) {
 	failed.Error, diverged.Diverged, diverged.Rungs[0].Diverged = "not finite", true, true
 	value := func(v float64) *float64 { return &v }
 	for name, c := range map[string]struct {
-		folds []Result
-		want  Result
+		folds []TrialResult
+		want  TrialResult
 	}{
-		"not started":   {[]Result{one(0), one(0)}, Result{Setting: "s", Parameters: 5, Seconds: 2}},
-		"one fold only": {[]Result{one(1, 0.5), one(0)}, Result{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 1}},
-		"both": {[]Result{one(3, 0.5, 0.7), one(3, 0.25, 0.5)}, Result{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 3,
+		"not started":   {[]TrialResult{one(0), one(0)}, TrialResult{Setting: "s", Parameters: 5, Seconds: 2}},
+		"one fold only": {[]TrialResult{one(1, 0.5), one(0)}, TrialResult{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 1}},
+		"both": {[]TrialResult{one(3, 0.5, 0.7), one(3, 0.25, 0.5)}, TrialResult{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 3,
 			Accuracy: value(0.6), Value: value(0.6), Folds: []float64{0.7, 0.5}, Rungs: []Rung{{1, 0.375, false}, {3, 0.6,
-				false}}, Curve: []Point{{1, 0.375}, {3, 0.6}}}},
-		"the second came less far": {[]Result{one(3, 0.5, 0.7), one(1, 0.25)}, Result{Setting: "s", Parameters: 5, Seconds: 2,
+				false}}, Curve: []CurvePoint{{1, 0.375}, {3, 0.6}}}},
+		"the second came less far": {[]TrialResult{one(3, 0.5, 0.7), one(1, 0.25)}, TrialResult{Setting: "s", Parameters: 5, Seconds: 2,
 			Epochs: 3, Value: value(0.375), Folds: []float64{0.5, 0.25}, Rungs: []Rung{{1, 0.375, false}},
-			Curve: []Point{{1, 0.375}}}},
-		"the second stopped early": {[]Result{one(9, 0.5, 0.5, 0.5), one(2, 0.25, 0.75, 0.75)}, Result{Setting: "s",
+			Curve: []CurvePoint{{1, 0.375}}}},
+		"the second stopped early": {[]TrialResult{one(9, 0.5, 0.5, 0.5), one(2, 0.25, 0.75, 0.75)}, TrialResult{Setting: "s",
 			Parameters: 5, Seconds: 2, Epochs: 9, Accuracy: value(0.625), Value: value(0.625), Folds: []float64{0.5, 0.75},
 			Rungs: []Rung{{1, 0.375, false}, {3, 0.625, false}, {9, 0.625, false}},
-			Curve: []Point{{1, 0.375}, {2, 0.625}, {3, 0.625}, {9, 0.625}}}},
-		"the second failed": {[]Result{one(1, 0.5), failed}, Result{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 1,
+			Curve: []CurvePoint{{1, 0.375}, {2, 0.625}, {3, 0.625}, {9, 0.625}}}},
+		"the second failed": {[]TrialResult{one(1, 0.5), failed}, TrialResult{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 1,
 			Error: "fold 2 of 2: not finite", Accuracy: value(0.5), Value: value(0.5), Folds: []float64{0.5, 0.5},
-			Rungs: []Rung{{1, 0.5, false}}, Curve: []Point{{1, 0.5}}}},
-		"the first diverged": {[]Result{diverged, one(1, 0.5)}, Result{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 1,
+			Rungs: []Rung{{1, 0.5, false}}, Curve: []CurvePoint{{1, 0.5}}}},
+		"the first diverged": {[]TrialResult{diverged, one(1, 0.5)}, TrialResult{Setting: "s", Parameters: 5, Seconds: 2, Epochs: 1,
 			Diverged: true, Accuracy: value(0.5), Value: value(0.5), Folds: []float64{0.5, 0.5},
-			Rungs: []Rung{{1, 0.5, true}}, Curve: []Point{{1, 0.5}}}},
+			Rungs: []Rung{{1, 0.5, true}}, Curve: []CurvePoint{{1, 0.5}}}},
 	} {
 		if got := meanOf(c.folds); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, want %+v", name, got, c.want)

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// Result is the result of one trial on the held-out bags. With folds, its values are means over the folds.
-type Result struct {
+// TrialResult is the result of one trial on the held-out bags. With folds, its values are means over the folds.
+type TrialResult struct {
 	Setting  string   `json:"setting"`
 	Accuracy *float64 `json:"accuracy,omitempty"` // after its last epoch; nil: the training failed
 	// of the measure that chooses, after its last epoch; nil: the training failed, or it is not defined
@@ -26,13 +26,13 @@ type Result struct {
 	Parameters int     `json:"parameters,omitempty"`
 	Seconds    float64 `json:"seconds,omitempty"` // of the trainings
 	// Curve has the measure after some epochs.
-	Curve []Point `json:"curve,omitempty"`
+	Curve []CurvePoint `json:"curve,omitempty"`
 	// Rungs has what decided after each rung that the trial reached, its end included.
 	Rungs []Rung `json:"rungs,omitempty"`
 }
 
-// Point is a value of a curve.
-type Point struct {
+// CurvePoint is a value of a curve.
+type CurvePoint struct {
 	Epoch int     `json:"epoch"`
 	Value float64 `json:"value"`
 }
@@ -45,7 +45,7 @@ type Rung struct {
 }
 
 // add adds the report of a trial after a rung.
-func (r *Result) add(p *train.Report, t *train.Trial, by *measure.Measure) {
+func (r *TrialResult) add(p *train.Report, t *train.Trial, by *measure.Measure) {
 	part := t.HeldOutPart()
 	r.Accuracy, r.Value, r.Diverged = p.Measures.Accuracy(part), p.Measures[part].Get(by.Name), p.Diverged != nil
 	r.Seconds += p.Seconds
@@ -56,14 +56,14 @@ func (r *Result) add(p *train.Report, t *train.Trial, by *measure.Measure) {
 	r.Rungs = append(r.Rungs, Rung{r.Epochs, *r.Value, r.Diverged})
 	for _, m := range p.Metrics {
 		if v := m.Measures[part].Get(by.Name); v != nil && slices.Contains(t.Curve, m.Epoch) {
-			r.point(Point{m.Epoch, *v})
+			r.point(CurvePoint{m.Epoch, *v})
 		}
 	}
-	r.point(Point{r.Epochs, *r.Value})
+	r.point(CurvePoint{r.Epochs, *r.Value})
 }
 
 // point adds a point to the curve unless it has one of this epoch.
-func (r *Result) point(p Point) {
+func (r *TrialResult) point(p CurvePoint) {
 	if n := len(r.Curve); n == 0 || r.Curve[n-1].Epoch < p.Epoch {
 		r.Curve = append(r.Curve, p)
 	}
@@ -74,8 +74,8 @@ const recordFile = "trial.json"
 
 // record is the content of recordFile.
 type record struct {
-	Of     string `json:"of"` // what the result depends on
-	Result Result `json:"result"`
+	Of     string      `json:"of"` // what the result depends on
+	Result TrialResult `json:"result"`
 }
 
 // identity returns what the result of a training depends on.
@@ -97,9 +97,9 @@ func (s *Search) writeRecord(trial, fold int) error {
 
 // recorded returns the result of a training in its record, or an empty one if there is none of the same training.
 // Another record, or one that cannot be read, is ignored: it then trains again from its checkpoint or from the start.
-func (s *Search) recorded(trial, fold int) Result {
+func (s *Search) recorded(trial, fold int) TrialResult {
 	t := s.Trials[trial][fold]
-	r := Result{Setting: s.Settings[trial], Parameters: t.Program.FlatSize()}
+	r := TrialResult{Setting: s.Settings[trial], Parameters: t.Program.FlatSize()}
 	if t.Dir == "" {
 		return r
 	}

@@ -28,13 +28,13 @@ type Search struct {
 	Rules
 	// Trials has the trainings of each trial: one on each fold, or a single one. They differ only in their split.
 	Trials   [][]*train.Trial
-	Settings []string // of the trials
-	Results  []Result // of the trials: the means over their trainings
+	Settings []string      // of the trials
+	Results  []TrialResult // of the trials: the means over their trainings
 
-	trainings [][]Result // results of the trainings of each trial
-	rungs     [][]int    // of each trial: the epochs after which it pauses, the last one is its end
-	left      []int      // trials that have not been stopped
-	bags      []string   // hashes of the bags and the split of the trainings of each trial
+	trainings [][]TrialResult // results of the trainings of each trial
+	rungs     [][]int         // of each trial: the epochs after which it pauses, the last one is its end
+	left      []int           // trials that have not been stopped
+	bags      []string        // hashes of the bags and the split of the trainings of each trial
 }
 
 // curvePoints is the number of evaluations of a trial that its curve has besides those of rungs.
@@ -43,8 +43,8 @@ const curvePoints = 10
 // New returns a search. It sets the epochs after which the trials are evaluated, and reads the results that an earlier
 // process left in the folders of the trials.
 func New(rules Rules, trials [][]*train.Trial, settings []string) *Search {
-	s := &Search{Rules: rules, Trials: trials, Settings: settings, Results: make([]Result, len(trials)),
-		trainings: make([][]Result, len(trials)), rungs: make([][]int, len(trials))}
+	s := &Search{Rules: rules, Trials: trials, Settings: settings, Results: make([]TrialResult, len(trials)),
+		trainings: make([][]TrialResult, len(trials)), rungs: make([][]int, len(trials))}
 	epochs := make([]int, len(trials))
 	for i, t := range trials {
 		epochs[i] = t[0].Program.Spec.Train.Epochs.V

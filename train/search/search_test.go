@@ -56,7 +56,7 @@ func TestRungs(t *testing.T) {
 
 // A better value comes before fewer parameters, these before the number of the trial; diverged trials are last.
 func TestRanking(t *testing.T) {
-	s := &Search{left: []int{0, 1, 2, 3, 4}, rungs: [][]int{{1}, {1}, {1}, {1}, {1}}, Results: []Result{
+	s := &Search{left: []int{0, 1, 2, 3, 4}, rungs: [][]int{{1}, {1}, {1}, {1}, {1}}, Results: []TrialResult{
 		{Parameters: 9, Rungs: []Rung{{1, 0.5, false}}},
 		{Parameters: 5, Rungs: []Rung{{1, 0.5, false}}},
 		{Parameters: 5, Rungs: []Rung{{1, 0.5, false}}},
@@ -76,7 +76,7 @@ func TestRanking(t *testing.T) {
 			t.Errorf("%s: trial %d, %v", name, got, err)
 		}
 	}
-	s = &Search{rungs: [][]int{{1}}, left: []int{0}, Results: []Result{{Setting: "train.lr=9", Error: "not finite"}}}
+	s = &Search{rungs: [][]int{{1}}, left: []int{0}, Results: []TrialResult{{Setting: "train.lr=9", Error: "not finite"}}}
 	if _, err := s.Chosen(); err == nil || err.Error() != "every setting of the grid failed; train.lr=9: not finite" {
 		t.Errorf("%v", err)
 	}
@@ -150,7 +150,7 @@ func nine(t *testing.T, dir string, folds int) *Search {
 }
 
 // results returns the results without times.
-func results(s *Search) []Result {
+func results(s *Search) []TrialResult {
 	list := slices.Clone(s.Results)
 	for i := range list {
 		list[i].Seconds = 0

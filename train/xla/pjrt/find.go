@@ -55,8 +55,8 @@ func Find(kind Kind, given string) (string, error) {
 }
 
 // named lists the plugins that the user named.
-func named(given string) (list []Candidate) {
-	for _, c := range []Candidate{{Path: given, Origin: "option"}, {Path: os.Getenv(EnvPlugin), Origin: EnvPlugin}} {
+func named(given string) (list []FoundPlugin) {
+	for _, c := range []FoundPlugin{{Path: given, Origin: "option"}, {Path: os.Getenv(EnvPlugin), Origin: EnvPlugin}} {
 		if c.Path != "" {
 			list = append(list, c)
 		}
@@ -66,7 +66,7 @@ func named(given string) (list []Candidate) {
 
 // installed lists the plugins for a kind of device that the user did not name. Those with a verdict
 // are not used.
-func installed(kind Kind) (list []Candidate) {
+func installed(kind Kind) (list []FoundPlugin) {
 	if kind == CPU {
 		s, err := slot()
 		if err != nil {
@@ -76,13 +76,13 @@ func installed(kind Kind) (list []Candidate) {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:
-			return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind, Verdict: err.Error() +
+			return []FoundPlugin{{Path: s.Path, Origin: originCache, Kind: kind, Verdict: err.Error() +
 				"; `miplc runtime install xla --force` replaces it"}}
 		}
-		return []Candidate{{Path: s.Path, Origin: originCache, Kind: kind}}
+		return []FoundPlugin{{Path: s.Path, Origin: originCache, Kind: kind}}
 	}
 	for _, path := range ofJAX() {
-		c := Candidate{Path: path, Origin: originPython, Kind: kind}
+		c := FoundPlugin{Path: path, Origin: originPython, Kind: kind}
 		if err := libraries.CheckTrust(path); err != nil {
 			c.Verdict = "refused: " + err.Error()
 		}
@@ -148,8 +148,8 @@ func usualPlaces() []string {
 	return found
 }
 
-// Candidate is a plugin that was named or found.
-type Candidate struct {
+// FoundPlugin is a plugin that was named or found.
+type FoundPlugin struct {
 	Path    string `json:"path"`
 	Origin  string `json:"origin"`            // option, MIPLC_PJRT_PLUGIN, cache, or python
 	Kind    Kind   `json:"kind,omitempty"`    // of device; empty if it is known only after loading
@@ -166,7 +166,7 @@ const (
 
 // Candidates lists the plugins in the order of Find. It loads the first one for each kind of device
 // to get its version, which needs no device. It does not load the others.
-func Candidates(given string) []Candidate {
+func Candidates(given string) []FoundPlugin {
 	list := named(given)
 	loadFirst(list, false)
 	behind := len(list) > 0
@@ -179,7 +179,7 @@ func Candidates(given string) []Candidate {
 }
 
 // loadFirst loads the first plugin of a list that was not refused, unless others take precedence over all.
-func loadFirst(list []Candidate, behind bool) {
+func loadFirst(list []FoundPlugin, behind bool) {
 	for i := range list {
 		switch c := &list[i]; {
 		case c.Verdict != "": // refused
@@ -193,7 +193,7 @@ func loadFirst(list []Candidate, behind bool) {
 }
 
 // check loads a plugin and sets its version and verdict.
-func (c *Candidate) check() {
+func (c *FoundPlugin) check() {
 	if info, err := os.Stat(c.Path); err != nil || info.IsDir() {
 		c.Verdict = "is not a file"
 		return

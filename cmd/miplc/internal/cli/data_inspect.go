@@ -28,8 +28,8 @@ type inspectOptions struct {
 	Force   bool
 }
 
-// bagFacts describes one bag.
-type bagFacts struct {
+// bagDescription describes one bag.
+type bagDescription struct {
 	Bag        int      `json:"bag"` // from 1
 	Name       string   `json:"name,omitempty"`
 	Instances  int      `json:"instances"`
@@ -99,7 +99,7 @@ func runInspect(o *inspectOptions) error {
 		defer svg.Discard()
 	}
 	var stats []data.Stats
-	var bag *bagFacts
+	var bag *bagDescription
 	for _, path := range o.Files {
 		set, err := bagfile.OpenWith(path, o.Reading)
 		if err != nil {
@@ -131,13 +131,13 @@ func runInspect(o *inspectOptions) error {
 	})
 }
 
-func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, error) {
+func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagDescription, error) {
 	i, err := set.Find(diag.Pos{File: o.Files[0]}, o.Bag)
 	if err != nil {
 		return nil, err
 	}
 	// with several labels: the true ones
-	b := &bagFacts{Bag: i + 1, Instances: set.Size(i), Candidates: set.CandidateNames(i)}
+	b := &bagDescription{Bag: i + 1, Instances: set.Size(i), Candidates: set.CandidateNames(i)}
 	if set.BagNames != nil {
 		b.Name = set.BagNames[i]
 	}
@@ -157,7 +157,7 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagFacts, er
 	return b, svg.Commit()
 }
 
-func (b *bagFacts) print(w io.Writer) {
+func (b *bagDescription) print(w io.Writer) {
 	fmt.Fprintf(w, "bag %d", b.Bag)
 	if b.Name != "" {
 		diag.Fprintf(w, " (%s)", b.Name)

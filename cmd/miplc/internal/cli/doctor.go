@@ -39,7 +39,7 @@ type doctorFindings struct {
 	Verdict string `json:"verdict"` // in one line
 	runs.BuildInfo
 	Onnxruntime []onnxruntime.Candidate `json:"onnxruntime"` // every place looked at, in order
-	Plugins     []pjrt.Candidate        `json:"pjrt_plugins"`
+	Plugins     []pjrt.FoundPlugin      `json:"pjrt_plugins"`
 	Backends    []component             `json:"backends"`
 	Engines     []component             `json:"engines"`
 	Devices     []component             `json:"devices"`   // of the engine xla

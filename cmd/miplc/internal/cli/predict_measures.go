@@ -112,7 +112,7 @@ func (s *scoreRow) printDetail(w io.Writer, part string) {
 }
 
 func (s *scoreRow) printClasses(w io.Writer, multi bool) {
-	interval := func(i *measure.Interval) string {
+	interval := func(i *measure.ConfidenceInterval) string {
 		if i == nil {
 			return console.Number(nil)
 		}
