@@ -246,7 +246,10 @@ func (e *Experiment) Size() (cells, trainings int) {
 				}
 				n := len(l.Variants()) * e.SplitsOf(d).Count.V
 				cells += n
-				trainings += n * l.countSettings(d.Name.V, r) * e.Choose.Trainings()
+				if settings := l.countSettings(d.Name.V, r); settings > 1 {
+					n *= settings * e.Choose.Trainings()
+				}
+				trainings += n
 			}
 		}
 	}

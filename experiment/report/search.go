@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
+	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language"
@@ -192,11 +193,13 @@ func interval(differences, ratios []float64, lower, corrected bool) string {
 
 // trialsCSV returns a table with one line per trial, nil if there are none.
 func (r *Document) trialsCSV() []byte {
-	by := r.Experiment.Choose.Measure.V
-	folds := r.Experiment.Choose.Folds.V
+	by, folds := r.Experiment.Choose.Measure.V, r.Experiment.Choose.Folds.V
+	measures := []string{"held_out_" + by}
+	if by != measure.Accuracy {
+		measures = append(measures, "held_out_accuracy")
+	}
 	lines := [][]string{slices.Concat([]string{"data", "r", "learner", "variant", "split", "trial", "setting", "chosen",
-		"epochs", "rungs", "held_out_" + by, "held_out_accuracy"}, search.FoldColumns(folds), []string{"parameters",
-		"seconds", "diverged", "error"})}
+		"epochs", "rungs"}, measures, search.FoldColumns(folds), []string{"parameters", "seconds", "diverged", "error"})}
 	for i := range r.cells {
 		c := &r.cells[i]
 		for j := range c.Trials {
@@ -207,7 +210,7 @@ func (r *Document) trialsCSV() []byte {
 			}
 			lines = append(lines, slices.Concat([]string{c.Data, falseLabels, c.Learner, c.Variant, strconv.Itoa(c.Split),
 				strconv.Itoa(j + 1), t.Setting, strconv.FormatBool(t.Setting == c.Setting), strconv.Itoa(t.Epochs),
-				strconv.Itoa(len(t.Rungs)), csvNumber(t.Value), csvNumber(t.Accuracy)}, t.FoldCells(folds),
+				strconv.Itoa(len(t.Rungs))}, []string{csvNumber(t.Value), csvNumber(t.Accuracy)}[:len(measures)], t.FoldCells(folds),
 				[]string{strconv.Itoa(t.Parameters), csvNumber(&t.Seconds), strconv.FormatBool(t.Diverged), t.Error}))
 		}
 	}
