@@ -803,7 +803,7 @@ func TestInterruptedInsideACell(t *testing.T) {
 	for _, engine := range []string{"gorgonia", "native", "xla"} {
 		t.Run(engine, func(t *testing.T) {
 			o := Work{Dir: t.TempDir(), CheckpointInterval: time.Nanosecond,
-				Place: engines.Place{Engine: engine, Device: device(engine)}}
+				Place: engines.Place{Engine: engine, Device: device(engine), Open: enginetest.Open}}
 			whole, w, err := run(t, e, o)
 			if err != nil {
 				t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/resources"
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -318,7 +319,7 @@ func TestShardCount(t *testing.T) {
 func TestPlanAgain(t *testing.T) {
 	e := parse(t, parallelText)
 	dir := t.TempDir()
-	o := Work{Dir: dir, Place: engines.Place{Engine: "xla", Device: "go"}}
+	o := Work{Dir: dir, Place: engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open}}
 	first, err := PlanShards(e, o, Sharding{Shards: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -342,7 +343,7 @@ func TestPlanAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	whole, _, err := run(t, e, Work{Dir: t.TempDir(), Place: engines.Place{Engine: "xla", Device: "go"}})
+	whole, _, err := run(t, e, Work{Dir: t.TempDir(), Place: engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open}})
 	if err != nil || !maps.Equal(read(t, dir), whole) {
 		t.Errorf("shards have other results than one process: %v", err)
 	}

@@ -44,7 +44,7 @@ func TestSideBySideEqualsOneByOne(t *testing.T) {
 	}
 	for _, jobs := range []int{0, 3} {
 		together, w, err := run(t, e, Work{Dir: t.TempDir(), Parallel: jobs, Place: engines.Place{Engine: "xla",
-			Device: "go"}})
+			Device: "go", Open: enginetest.Open}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(engines.Place{Engine: "xla", Device: "go"})
+	trainers := engines.NewTrainers(engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open})
 	defer trainers.Close()
 	// demipl has 2 values of r, 2 splits and 2 values of lambda; batches has 2 splits; proden has 4
 	// cells; pl-aggd has 2 splits, which are not grouped. A finished cell keeps its index.
@@ -113,7 +113,7 @@ func TestSideBySideFailure(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "learners:", `learners:
   - {name: wild, spec: demipl, set: {train.epochs: 2, train.lr: 1e30}}`, 1))
 	dir := t.TempDir()
-	_, w, err := run(t, e, Work{Dir: dir, Place: engines.Place{Engine: "xla", Device: "go"}})
+	_, w, err := run(t, e, Work{Dir: dir, Place: engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open}})
 	var failed *failedError
 	if !errors.As(err, &failed) || failed.Progress.Failed != 4 || len(w.ran) != 12 {
 		t.Fatalf("%d cells ran, %v", len(w.ran), err)
@@ -128,7 +128,7 @@ func TestSideBySideFailure(t *testing.T) {
 // An experiment that is interrupted between groups continues to the same results.
 func TestSideBySideInterrupted(t *testing.T) {
 	e := parse(t, tiny)
-	o := Work{Dir: t.TempDir(), Parallel: 2, Place: engines.Place{Engine: "xla", Device: "go"}}
+	o := Work{Dir: t.TempDir(), Parallel: 2, Place: engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open}}
 	whole, _, err := run(t, e, o)
 	if err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestSideBySideInterrupted(t *testing.T) {
 func TestSideBySideModels(t *testing.T) {
 	e := parse(t, strings.Replace(tiny, "splits:", "keep: models\nsplits:", 1))
 	enginetest.Library(t)
-	o := Work{Dir: t.TempDir(), Place: engines.Place{Engine: "xla", Device: "go"}}
+	o := Work{Dir: t.TempDir(), Place: engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open}}
 	if _, _, err := run(t, e, o); err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func TestSeveralEqualAlone(t *testing.T) {
 		t.Run(c.engine+"/"+c.name, func(t *testing.T) {
 			set := append([]string{"train.epochs=3", "data.generated.bags=40"}, c.set...)
 			o := Task{Dir: t.TempDir(), Place: engines.Place{Engine: c.engine,
-				Device: device(c.engine)}}
+				Device: device(c.engine), Open: enginetest.Open}}
 			got, err := Train(context.Background(), several(t, 2, c.name, set...), o)
 			if err != nil {
 				t.Fatal(err)
@@ -162,7 +162,7 @@ func TestSeveralResumeToSameBits(t *testing.T) {
 				return several(t, 3, c.spec, "train.epochs=5", "data.generated.bags=30")
 			}
 			o := Task{Dir: t.TempDir(), Place: engines.Place{Engine: c.engine,
-				Device: device(c.engine)}}
+				Device: device(c.engine), Open: enginetest.Open}}
 			if _, err := Train(context.Background(), list(), o); err != nil {
 				t.Fatal(err)
 			}
@@ -203,7 +203,7 @@ func TestSeveralInterrupted(t *testing.T) {
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
 		enginetest.Library(t)
-		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Place: engines.Place{Engine: engine, Device: device(engine)}}
+		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Place: engines.Place{Engine: engine, Device: device(engine), Open: enginetest.Open}}
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
 			t.Fatal("an interrupted call succeeded")
 		}

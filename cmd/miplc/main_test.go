@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
@@ -24,7 +25,11 @@ import (
 )
 
 // programs are the programs that tests can start, by name.
-var programs = map[string]func(){"miplc": main}
+var programs = map[string]func(){"miplc": func() {
+	con := console.System()
+	con.OpenDevice = enginetest.Open
+	os.Exit(run(con))
+}}
 
 func TestMain(m *testing.M) { testscript.Main(m, programs) }
 

@@ -40,25 +40,25 @@ func Names() []string { return []string{Auto, Native, Gorgonia, XLA} }
 const (
 	CPU  = "cpu"
 	CUDA = "cuda" // an NVIDIA GPU
-	Go   = "go"   // of the engine xla, only in tests: see pjrt.Executor
+	Go   = "go"   // of the engine xla, for tests: see Place.Open
 )
 
-// Devices lists the values of Place.Device.
-func Devices() []string {
+// devices lists the values of Device.
+func (p *Place) devices() []string {
 	list := []string{CPU, CUDA}
-	if pjrt.Executor != nil {
+	if p.Open != nil {
 		list = append(list, Go)
 	}
 	return list
 }
 
 // CheckDevice returns an error for a device on which no engine trains.
-func CheckDevice(name string) error {
-	if name != CUDA && slices.Contains(onnxruntime.Providers, name) {
+func (p *Place) CheckDevice() error {
+	if p.Device != CUDA && slices.Contains(onnxruntime.Providers, p.Device) {
 		return fmt.Errorf("no engine trains on the device %s, which only predicts and serves: leave it out, or use %s, "+
-			"an NVIDIA GPU", name, CUDA)
+			"an NVIDIA GPU", p.Device, CUDA)
 	}
-	return diag.CheckWord("the device", name, Devices())
+	return diag.CheckWord("the device", cmp.Or(p.Device, CPU), p.devices())
 }
 
 // maxThreads is the maximum number of threads of an operation.
@@ -67,10 +67,12 @@ const maxThreads = 1024
 // Place says where to train. The zero value trains each spec on the engine that it names, on its default device.
 type Place struct {
 	Engine  string // a name; empty: train.engine of each spec, auto without a spec
-	Device  string // one of Devices; empty: the default of the engine
+	Device  string // a name; empty: the default of the engine
 	Threads int    // threads per operation of the engine native; 0: all cores
 	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
 	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
+	// Open opens the devices of the engine xla; nil: pjrt.Open. Tests have further devices, such as Go.
+	Open pjrt.Opener
 
 	// Auto is the engine for auto, which an earlier start or another machine has chosen; empty: see
 	// docs/engine-reference.md.
@@ -101,14 +103,6 @@ func (c *Choice) Close() {
 // (bench/results/2026-11-27-times.md), and may lack the memory for the bags. If an engine or device that was
 // requested by name is missing, the error says what to install.
 func Choose(p Place, images bool) (*Choice, error) {
-	return choose(p, images, xla.Open)
-}
-
-func (p *Place) info(engine, device, reason string) train.EngineInfo {
-	return train.EngineInfo{Engine: engine, Device: device, Reason: cmp.Or(p.Reason, reason)}
-}
-
-func choose(p Place, images bool, open opener) (*Choice, error) {
 	if p.Engine == language.NoEngine {
 		return &Choice{}, nil
 	}
@@ -121,9 +115,13 @@ func choose(p Place, images bool, open opener) (*Choice, error) {
 	case Gorgonia:
 		return p.pureGo("requested"), nil
 	case XLA:
-		return p.xla(open)
+		return p.xla()
 	}
-	return p.auto(images, open)
+	return p.auto(images)
+}
+
+func (p *Place) info(engine, device, reason string) train.EngineInfo {
+	return train.EngineInfo{Engine: engine, Device: device, Reason: cmp.Or(p.Reason, reason)}
 }
 
 // named returns the requested engine. spec is train.engine of a spec.
@@ -147,10 +145,8 @@ func (p *Place) check() error {
 	if err := diag.CheckWord("the engine", p.Engine, Names()); err != nil {
 		return err
 	}
-	if p.Device != "" {
-		if err := CheckDevice(p.Device); err != nil {
-			return err
-		}
+	if err := p.CheckDevice(); err != nil {
+		return err
 	}
 	switch {
 	case p.Threads < 0:
@@ -169,15 +165,15 @@ func (p *Place) check() error {
 
 // auto returns an engine that works on this machine. A plugin that the user named must work: another engine would hide
 // the mistake.
-func (p Place) auto(images bool, open opener) (*Choice, error) {
+func (p Place) auto(images bool) (*Choice, error) {
 	noGPU := ""
 	switch {
 	case p.Device == CUDA:
-		return p.xla(open)
+		return p.xla()
 	case p.Device == "" && p.Plugin == "" && !images:
 		noGPU = fmt.Sprintf("--device %s is the default for images", CUDA)
 	case p.Device == "":
-		b, err := open(pjrt.CUDA, p.Plugin)
+		b, err := p.open(pjrt.CUDA)
 		if err == nil {
 			return p.withBackend(b, "a GPU is usable: "+b.Text)
 		}
@@ -229,9 +225,9 @@ func (p Place) pureGo(reason string) *Choice {
 
 // xla returns the engine xla. It uses the CPU only if the device is named, because users of this
 // engine expect a GPU.
-func (p Place) xla(open opener) (*Choice, error) {
+func (p Place) xla() (*Choice, error) {
 	kind := pjrt.Kind(cmp.Or(p.Device, CUDA))
-	b, err := open(kind, p.Plugin)
+	b, err := p.open(kind)
 	switch {
 	case err == nil && kind == pjrt.CPU:
 		return p.withBackend(b, "requested on the CPU: "+b.Text)
@@ -269,5 +265,14 @@ func (p Place) withBackend(b *xla.Device, reason string) (*Choice, error) {
 	return c, nil
 }
 
-// opener opens a device like xla.Open. Tests have other devices.
-type opener func(kind pjrt.Kind, plugin string) (*xla.Device, error)
+// open opens a device of the engine xla.
+func (p *Place) open(kind pjrt.Kind) (*xla.Device, error) {
+	if p.Open == nil {
+		return xla.Open(kind, p.Plugin)
+	}
+	d, err := p.Open(kind, p.Plugin)
+	if err != nil {
+		return nil, err
+	}
+	return xla.NewDevice(d, kind), nil
+}

@@ -12,28 +12,27 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
-	_ "github.com/miplc/miplc/internal/testkit/enginetest" // the device go
+	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // devices opens devices of a machine with or without a GPU, which is the pure Go executor.
-func devices(gpu bool) opener {
-	return func(kind pjrt.Kind, plugin string) (*xla.Device, error) {
+func devices(gpu bool) pjrt.Opener {
+	return func(kind pjrt.Kind, plugin string) (*pjrt.OpenDevice, error) {
 		if kind == pjrt.CUDA && !gpu {
 			return nil, errors.New("no driver")
 		}
 		if plugin != "" {
 			return nil, errors.New("a broken plugin")
 		}
-		b, err := xla.Open(pjrt.Go, "")
+		d, err := enginetest.Open(pjrt.Go, "")
 		if err == nil && kind == pjrt.CUDA {
-			b.Kind, b.Text = kind, "Imagined GPU"
+			d.Text = "Imagined GPU"
 		}
-		return b, err
+		return d, err
 	}
 }
 
@@ -41,7 +40,7 @@ func TestChoose(t *testing.T) {
 	plain, fast := devices(false), devices(true)
 	for _, c := range []struct {
 		name           string
-		open           opener
+		open           pjrt.Opener
 		p              Place
 		engine, device string
 		says           string // in the reason or the error
@@ -76,7 +75,8 @@ func TestChoose(t *testing.T) {
 		{"a slip in the device", fast, Place{Device: "cuad"}, "", "", `did you mean "cuda"?`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := choose(c.p, strings.HasSuffix(c.name, "images"), c.open)
+			c.p.Open = c.open
+			got, err := Choose(c.p, strings.HasSuffix(c.name, "images"))
 			if err != nil {
 				if c.engine != "" || !strings.Contains(err.Error(), c.says) {
 					t.Errorf("error %v, want engine %q and %q", err, c.engine, c.says)
@@ -94,7 +94,7 @@ func TestChoose(t *testing.T) {
 
 // The error of a missing GPU says what to install and which engines need none.
 func TestMissingGPU(t *testing.T) {
-	_, err := choose(Place{Engine: XLA}, false, devices(false))
+	_, err := Choose(Place{Engine: XLA, Open: devices(false)}, false)
 	var text strings.Builder
 	diag.Render(&text, err)
 	for _, want := range []string{"pip install", "--pjrt-plugin", "--device cpu"} {
@@ -127,7 +127,7 @@ func TestGroupKey(t *testing.T) {
 func TestEnginesTrain(t *testing.T) {
 	trial := modeltest.Quickstart(t, 10, 2, 1)
 	var first float64
-	for i, p := range []Place{{Engine: Gorgonia}, {Engine: Native}, {Engine: XLA, Device: Go}} {
+	for i, p := range []Place{{Engine: Gorgonia}, {Engine: Native}, {Engine: XLA, Device: Go, Open: enginetest.Open}} {
 		choice, err := Choose(p, false)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +168,7 @@ func (w wrongRate) Train(ctx context.Context, trials []*train.Trial, o train.Opt
 // The engine xla agrees with the CPU on the drawn bags of all shipped specs on features and of random
 // ones; a GPU that computes wrong steps is refused, with the difference, before anything is trained.
 func TestGPUAgainstTheCPU(t *testing.T) {
-	choice, err := choose(Place{Engine: XLA}, false, devices(true))
+	choice, err := Choose(Place{Engine: XLA, Open: devices(true)}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

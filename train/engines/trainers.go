@@ -10,14 +10,12 @@ import (
 
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
-	"github.com/miplc/miplc/train/xla"
 )
 
 // Trainers trains any trials: each with its learner, or on the engine that the place or its spec
 // names. It chooses each engine once.
 type Trainers struct {
 	place   Place
-	open    opener
 	mu      sync.Mutex
 	choices map[choiceKey]*Choice
 }
@@ -31,7 +29,7 @@ type choiceKey struct {
 
 // NewTrainers returns a trainer at a place. If Place.Engine is empty, it uses train.engine of each spec.
 func NewTrainers(p Place) *Trainers {
-	return &Trainers{place: p, open: xla.Open, choices: map[choiceKey]*Choice{}}
+	return &Trainers{place: p, choices: map[choiceKey]*Choice{}}
 }
 
 // Close frees the devices.
@@ -65,7 +63,7 @@ func (t *Trainers) choice(spec *language.Spec) (*Choice, error) {
 	if c := t.choices[key]; c != nil {
 		return c, nil
 	}
-	c, err := choose(p, images, t.open)
+	c, err := Choose(p, images)
 	if err == nil {
 		t.choices[key] = c
 	}

@@ -30,13 +30,6 @@ func NewDevice(d *pjrt.OpenDevice, kind pjrt.Kind) *Device {
 
 // Open returns the first device of a kind, opened by a plugin; empty: search, see pjrt.Find.
 func Open(kind pjrt.Kind, plugin string) (*Device, error) {
-	if kind == pjrt.Go && pjrt.Executor != nil {
-		b, err := pjrt.Executor()
-		if err != nil {
-			return nil, err
-		}
-		return NewDevice(&pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: resources.Memory()}, kind), nil
-	}
 	d, err := pjrt.Open(kind, plugin)
 	if err != nil {
 		return nil, err

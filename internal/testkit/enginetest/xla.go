@@ -20,6 +20,7 @@ import (
 	"github.com/gomlx/compute/gobackend"
 
 	"github.com/miplc/miplc/internal/libraries"
+	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -107,8 +108,17 @@ func Backend(t testing.TB) compute.Backend {
 	return b
 }
 
-// Programs that tests run have the device go.
-func init() { pjrt.Executor = executor }
+// Open opens the device go, an executor of XLA's programs in pure Go, and other devices like pjrt.Open.
+func Open(kind pjrt.Kind, plugin string) (*pjrt.OpenDevice, error) {
+	if kind != pjrt.Go {
+		return pjrt.Open(kind, plugin)
+	}
+	b, err := executor()
+	if err != nil {
+		return nil, err
+	}
+	return &pjrt.OpenDevice{Backend: b, Text: "pure Go executor", Memory: resources.Memory()}, nil
+}
 
 // executor opens compute's executor. Its other modes run operations at once and can deadlock.
 func executor() (compute.Backend, error) { return gobackend.New("ops_sequential") }

@@ -21,12 +21,11 @@ type Kind string
 const (
 	CPU  Kind = "cpu"
 	CUDA Kind = "cuda" // NVIDIA GPUs
-	Go   Kind = "go"   // Executor
+	Go   Kind = "go"   // an executor of programs that needs no plugin, in tests
 )
 
-// Executor opens an executor of programs that needs no plugin, if it is not nil. Only tests set it: it is slow, and
-// takes 4 MB of a program.
-var Executor func() (compute.Backend, error)
+// Opener opens a device, like Open.
+type Opener func(kind Kind, plugin string) (*OpenDevice, error)
 
 // OpenDevice is an open device.
 type OpenDevice struct {

@@ -116,7 +116,8 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 var modelDevices = append([]string{onnxruntime.CPU}, onnxruntime.Providers...)
 
 // placeFlags declares the flags that say where to train. engine starts the help of --engine.
-func placeFlags(f *pflag.FlagSet, to *engines.Place, engine string) {
+func placeFlags(con *console.Console, f *pflag.FlagSet, to *engines.Place, engine string) {
+	to.Open = con.OpenDevice
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
 	f.StringVar(&to.Device, "device", "", "device: cpu or cuda (default: cuda for images if an NVIDIA GPU is usable, "+
 		"else cpu)")
@@ -126,7 +127,7 @@ func placeFlags(f *pflag.FlagSet, to *engines.Place, engine string) {
 
 // checkPlace reports unknown names of engines and devices.
 func checkPlace(p *engines.Place) error {
-	if err := engines.CheckDevice(cmp.Or(p.Device, engines.CPU)); err != nil {
+	if err := p.CheckDevice(); err != nil {
 		return console.Usagef("--device: %v", err)
 	}
 	if p.Engine == engines.ORT { // of earlier versions

@@ -98,7 +98,7 @@ func (o *experimentOptions) flags(cmd *cobra.Command) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
 	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: $MIPLC_DATA)")
-	placeFlags(f, &o.Place, "engine of all cells")
+	placeFlags(o.Console, f, &o.Place, "engine of all cells")
 	console.LibraryFlag(f, &o.Library)
 	f.IntVar(&o.Parallel, "jobs", 0, fmt.Sprintf("number of cells that train at the same time (default: the number of "+
 		"cores; %d for the engine xla)", train.MaxGroup))

@@ -116,7 +116,7 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 func (o *trainOptions) flags(f *pflag.FlagSet) {
 	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
-	placeFlags(f, &o.Place, "engine to train with, the same as --set train.engine=")
+	placeFlags(o.Console, f, &o.Place, "engine to train with, the same as --set train.engine=")
 	console.LibraryFlag(f, &o.Library)
 	f.IntVar(&o.Place.Threads, "threads", 0,
 		"number of threads of an operation of the engine native (default: all cores)")

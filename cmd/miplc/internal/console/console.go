@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // Console is the environment of a command.
@@ -25,6 +26,8 @@ type Console struct {
 	// Terminal reports that Err is a terminal, on which a progress bar can redraw its line.
 	Terminal bool
 	Getenv   func(string) string
+	// OpenDevice opens the devices of the engine xla; nil: pjrt.Open. Tests have further devices.
+	OpenDevice pjrt.Opener
 
 	timeAfterSignal atomic.Int64 // a time.Duration
 	exitCode        atomic.Int64 // exit code if a signal ends the command; 0: ExitFailed
