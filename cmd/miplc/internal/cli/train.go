@@ -24,6 +24,7 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/prepare"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
@@ -45,11 +46,10 @@ type trainOptions struct {
 	Search bool
 	Trials int
 	Budget time.Duration
-	plan   *runs.SearchPlan // of the search to resume in Dir, without Spec
+	plan   *runs.SearchPlan // of the search: that of Spec, or the one to resume in Dir
 
-	// Specs and names of the runs to resume that DIR lists; empty: load Spec.
-	list  []*language.Spec
-	names []runs.RunName
+	list  []*language.Spec // specs of the runs to resume that DIR lists; empty: load Spec
+	names []runs.RunName   // of all runs
 }
 
 // trainCommand returns the command.
@@ -149,13 +149,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	if o.Search {
-		return o.search(ctx)
-	}
-	list, names, err := o.list, o.names, error(nil)
-	if len(list) == 0 {
-		list, names, err = o.specs()
-	}
+	specs, err := o.specs()
 	if err != nil {
 		return err
 	}
@@ -163,7 +157,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return err
 	}
 	count := o.Console.Counter("images encoded")
-	trials, err := prepare.Trials(list, o.Data, prepare.EncodeWith(ctx, count.Progress))
+	trials, err := prepare.Trials(specs, o.Data, prepare.EncodeWith(ctx, count.Progress))
 	count.End()
 	if err != nil && !errors.As(err, new(*prepare.SpecError)) {
 		return console.WrongData(err)
@@ -171,7 +165,31 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	for i, name := range names {
+	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
+	if o.Search {
+		return o.search(ctx, trials)
+	}
+	return o.train(ctx, trials)
+}
+
+// specs returns the specs of all trials. It sets plan for a search, else names.
+func (o *trainOptions) specs() (list []*language.Spec, err error) {
+	switch {
+	case o.Search:
+		if o.plan, err = o.searchPlan(); err != nil {
+			return nil, err
+		}
+		return o.plan.Specs, nil
+	case len(o.list) > 0: // to resume
+		return o.list, nil
+	}
+	list, o.names, err = o.combinations()
+	return list, err
+}
+
+// train trains trials, which are runs, and prints the results.
+func (o *trainOptions) train(ctx context.Context, trials []*train.Trial) error {
+	for i, name := range o.names {
 		trials[i].Name, trials[i].Setting = name.Name, name.Setting
 	}
 	switch {
@@ -182,12 +200,11 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		defer bar.End()
 		o.Observer = bar
 	}
-	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
 	results, err := runs.Train(ctx, trials, o.Task)
 	if err != nil {
 		return o.explain(err)
 	}
-	if names[0].Name == "" {
+	if o.names[0].Name == "" {
 		return o.Console.Result(results.Runs[0], func(w io.Writer) { printSummary(w, o.Dir, results.Runs[0]) })
 	}
 	if n := len(results.Failures); n > 0 {

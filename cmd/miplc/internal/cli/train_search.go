@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,33 +12,16 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
-	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/prepare"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/search"
 )
 
-// search searches for settings, trains the best ones and prints the results.
-func (o *trainOptions) search(ctx context.Context) error {
-	plan, err := o.searchPlan()
-	if err != nil {
-		return err
-	}
-	if err := ensureLibrary(ctx, o.Console, o.Library, false); err != nil {
-		return err
-	}
-	count := o.Console.Counter("images encoded")
-	trials, err := prepare.Trials(plan.Specs, o.Data, prepare.EncodeWith(ctx, count.Progress))
-	count.End()
-	if err != nil && !errors.As(err, new(*prepare.SpecError)) {
-		return console.WrongData(err)
-	}
-	if err != nil {
-		return o.explain(err)
-	}
-	task := runs.SearchTask{Task: o.Task, SearchPlan: *plan, Budget: o.Budget}
+// search searches for settings among trials, trains the best ones and prints the results.
+func (o *trainOptions) search(ctx context.Context, trials []*train.Trial) error {
+	task := runs.SearchTask{Task: o.Task, SearchPlan: *o.plan, Budget: o.Budget}
 	switch {
 	case o.Events:
 		events := console.NewEvents(o.Console)
@@ -48,10 +30,9 @@ func (o *trainOptions) search(ctx context.Context) error {
 		line, bar := console.NewLine(o.Console.Err, o.Console.Terminal), console.NewReporter(o.Console.Err,
 			o.Console.Terminal)
 		defer bar.End()
-		line.Note(fmt.Sprintf("%s of %s", diag.Count(len(trials), "trial"), plan.Specs[0].Name.V))
+		line.Note(fmt.Sprintf("%s of %s", diag.Count(len(trials), "trial"), o.plan.Specs[0].Name.V))
 		task.Observer, task.Progress = bar, func(p runs.SearchProgress) { showSearch(line, p) }
 	}
-	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
 	summary, found, err := runs.Search(ctx, trials, task)
 	if err != nil {
 		return o.explain(err)
@@ -78,12 +59,9 @@ func (o *trainOptions) searchPlan() (*runs.SearchPlan, error) {
 	if o.Trials > 0 {
 		set = append(slices.Clone(set), fmt.Sprintf("search.trials=%d", o.Trials))
 	}
-	base, err := language.Load(o.Spec, set...)
-	if err != nil && definition.IsExperiment(o.Spec) {
-		return nil, console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
-	}
+	base, err := o.load(set)
 	if err != nil {
-		return nil, console.Invalid(err)
+		return nil, err
 	}
 	list, settings, err := language.LoadTrials(base, o.Spec, set)
 	if err != nil {

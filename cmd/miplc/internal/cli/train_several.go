@@ -30,9 +30,9 @@ type gridChoice struct {
 var repeatKeys = []string{"train.seed", "data.split.number", "data.split.fold", "data.split.seed",
 	"data.generated.seed"}
 
-// specs loads the spec once for each combination of split, seed and values of the grid. Without any
+// combinations loads the spec once for each combination of split, seed and values of the grid. Without any
 // of them it returns one spec with an empty name.
-func (o *trainOptions) specs() (list []*language.Spec, names []runs.RunName, err error) {
+func (o *trainOptions) combinations() (list []*language.Spec, names []runs.RunName, err error) {
 	choices, err := o.choices()
 	if err != nil {
 		return nil, nil, err
@@ -53,16 +53,25 @@ func (o *trainOptions) specs() (list []*language.Spec, names []runs.RunName, err
 		if slices.ContainsFunc(names, func(had runs.RunName) bool { return had.Name == name.Name }) {
 			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name.Name)
 		}
-		spec, err := language.Load(o.Spec, set...)
-		if err != nil && definition.IsExperiment(o.Spec) {
-			return nil, nil, console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
-		}
+		spec, err := o.load(set)
 		if err != nil {
-			return nil, nil, console.Invalid(err)
+			return nil, nil, err
 		}
 		list, names = append(list, spec), append(names, name)
 	}
 	return list, names, nil
+}
+
+// load loads the spec with overrides.
+func (o *trainOptions) load(set []string) (*language.Spec, error) {
+	spec, err := language.Load(o.Spec, set...)
+	if err != nil && definition.IsExperiment(o.Spec) {
+		return nil, console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
+	}
+	if err != nil {
+		return nil, console.Invalid(err)
+	}
+	return spec, nil
 }
 
 // choices returns the values of each setting of --split-numbers, --seeds, --grid and --setting.
@@ -72,9 +81,9 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 		keys = append(keys, flagKey{flag: "--engine", key: "train.engine"})
 	}
 	if len(o.Splits) > 0 {
-		base, err := language.Load(o.Spec, o.Set...)
+		base, err := o.load(o.Set)
 		if err != nil {
-			return nil, console.Invalid(err)
+			return nil, err
 		}
 		if base.Data.Split.Index.V == "" {
 			return nil, console.Usagef("miplc train: --split-numbers selects splits of data.split.index, which the spec does " +

@@ -40,7 +40,7 @@ func TestSettingsOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &trainOptions{Spec: file, Seeds: []uint{1, 2}, Grid: []string{"model.numbers.fold=3,4", "data.split.seed=5,6"}}
-	_, names, err := o.specs()
+	_, names, err := o.combinations()
 	if err != nil {
 		t.Fatal(err)
 	}
