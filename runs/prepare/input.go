@@ -40,26 +40,32 @@ func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 // has images and not their features. A file is searched in the working directory and in folder.
 func openData(spec *language.Spec, folder bagfile.Folder) (set *data.Dataset, images *encoder.Images, err error) {
 	if spec.Generates() && !spec.Encodes() {
-		if set, err = generate.Prototypes(prototypes(spec)); err != nil {
-			return nil, nil, err
-		}
-		return set, nil, checkHash(spec, set)
-	}
-	path, err := find(spec, spec.Data.Set, folder)
-	if err != nil {
-		return nil, nil, hintSet(err, spec.Data.Set)
-	}
-	if spec.Encodes() {
-		if images, err = OpenImages(spec, path, readingOf(spec, folder), folder); err == nil {
-			set = images.Set
-		}
+		set, err = generate.Prototypes(prototypes(spec))
 	} else {
-		set, err = bagfile.OpenWith(path, readingOf(spec, folder))
+		set, images, err = openFile(spec, folder)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	return set, images, checkHash(spec, set)
+}
+
+// openFile opens the file of the dataset of a spec, or its images.
+func openFile(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, *encoder.Images, error) {
+	path, err := find(spec, spec.Data.Set, folder)
+	if err != nil {
+		return nil, nil, hintSet(err, spec.Data.Set)
+	}
+	reading := readingOf(spec, folder)
+	if !spec.Encodes() {
+		set, err := bagfile.OpenWith(path, reading)
+		return set, nil, err
+	}
+	images, err := OpenImages(spec, path, reading, folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	return images.Set, images, nil
 }
 
 // checkHash returns a *SpecError if the spec has the hash of another dataset.
