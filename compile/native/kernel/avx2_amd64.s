@@ -8293,7 +8293,7 @@ end608:
 	RET
 
 // func gemm4x256(args *byte)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -8338,14 +8338,10 @@ ready653:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
-	MOVQ  R11, R14
-	ADDQ  112(AX), R14
 	TESTQ R13, R13
 	JLE   summed655
 
 k654:
-	PREFETCHT0   (R14)
-	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -8456,14 +8452,10 @@ zeros659:
 ready660:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
 	TESTQ R11, R11
 	JLE   summed662
 
 k661:
-	PREFETCHT0   (R12)
-	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (BX), Y11
@@ -8590,14 +8582,10 @@ zeros667:
 ready668:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed670
 
 k669:
-	PREFETCHT1   (R11)
-	ADDQ         120(AX), R11
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (BX), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -8664,14 +8652,10 @@ zeros672:
 ready673:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
 	TESTQ R11, R11
 	JLE   summed675
 
 k674:
-	PREFETCHT1   (R12)
-	ADDQ         120(AX), R12
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -8753,7 +8737,7 @@ end648:
 	RET
 
 // func gemm5x256(args *byte)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -8803,14 +8787,10 @@ ready685:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
-	MOVQ  R11, R14
-	ADDQ  112(AX), R14
 	TESTQ R13, R13
 	JLE   summed687
 
 k686:
-	PREFETCHT0   (R14)
-	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -8938,14 +8918,10 @@ zeros691:
 ready692:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
 	TESTQ R11, R11
 	JLE   summed694
 
 k693:
-	PREFETCHT0   (R12)
-	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (BX), Y13
@@ -9094,14 +9070,10 @@ zeros699:
 ready700:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
 	TESTQ SI, SI
 	JLE   summed702
 
 k701:
-	PREFETCHT1   (R11)
-	ADDQ         120(AX), R11
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (BX), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -9178,14 +9150,10 @@ zeros704:
 ready705:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R11
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
 	TESTQ R11, R11
 	JLE   summed707
 
 k706:
-	PREFETCHT1   (R12)
-	ADDQ         120(AX), R12
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -9280,7 +9248,7 @@ end680:
 	RET
 
 // func gemm6x256(args *byte)
-// Requires: AVX, FMA3, MMX+
+// Requires: AVX, FMA3
 TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -9336,14 +9304,10 @@ ready717:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
-	MOVQ  R12, R15
-	ADDQ  112(AX), R15
 	TESTQ R14, R14
 	JLE   summed719
 
 k718:
-	PREFETCHT0   (R15)
-	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -9488,14 +9452,10 @@ zeros723:
 ready724:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
 	TESTQ R12, R12
 	JLE   summed726
 
 k725:
-	PREFETCHT0   (R13)
-	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (BX), Y15
@@ -9666,14 +9626,10 @@ zeros731:
 ready732:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
 	TESTQ SI, SI
 	JLE   summed734
 
 k733:
-	PREFETCHT1   (R12)
-	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (BX), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -9760,14 +9716,10 @@ zeros736:
 ready737:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
 	TESTQ R12, R12
 	JLE   summed739
 
 k738:
-	PREFETCHT1   (R13)
-	ADDQ         120(AX), R13
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (BX), Y8
 	VFMADD231PS  Y7, Y8, Y1

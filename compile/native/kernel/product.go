@@ -6,22 +6,27 @@ package kernel
 
 import "unsafe"
 
-// A right factor of more bytes than cacheBytes, which stays in the second-level cache of most processors, is divided
-// into blocks of blockColumns columns, or wideColumns if the left factor is transposed, and of so many rows that a block
-// has cacheBytes, but at least minBlock rows, because each block reads and writes the result. If there is only one strip
-// of rows, blocks have all columns and rowBytes, so that the memory of the factor is read nearly in order.
+// A large right factor is divided into blocks that stay in the second-level cache: of at most cacheBytes and
+// blockColumns, but of at least minBlock rows, because each block reads and writes the result. With a row-major left
+// factor and strips of at least tallStrip rows, which compute long enough for each row of the block to hide misses of
+// the cache for addresses, blocks have up to tallBytes and tallColumns. If there is only one strip of rows, blocks have
+// all columns and rowBytes, so that the memory of the factor is read nearly in order.
 const (
 	cacheBytes   = 256 << 10
-	blockColumns = 256
-	wideColumns  = 512
+	blockColumns = 512
 	minBlock     = 128
-	rowBytes     = 32 << 10
-	minRows      = 16
+
+	tallStrip   = 12
+	tallBytes   = 512 << 10
+	tallColumns = 256
+
+	rowBytes = 32 << 10
+	minRows  = 16
 )
 
 // rowsAhead is the number of rows of a transposed left factor between the row that a strip multiplies and the one that
 // it prefetches.
-const rowsAhead = 16
+const rowsAhead = 4
 
 // product is a loop over the parts of a product: blocks of columns, in them blocks of the inner index in ascending
 // order, which adds the same numbers in the same order as the whole product, in them strips of rows of nearly equal
@@ -45,17 +50,19 @@ func (p *product) start(a *Args, height int) {
 	if a.M <= 0 || a.N <= 0 {
 		return
 	}
+	bytes, columns := cacheBytes, blockColumns
+	if a.TA == elem && height >= tallStrip {
+		bytes, columns = tallBytes, tallColumns
+	}
 	switch {
-	case a.K*a.N*elem <= cacheBytes:
+	case a.K*a.N*elem <= bytes:
 	case a.M <= height:
 		p.inner = max(minRows, rowBytes/elem/a.N)
 	default:
-		if a.TA == elem && a.N >= 2*blockColumns {
-			p.columns = blockColumns
-		} else if a.N > 2*wideColumns {
-			p.columns = wideColumns
+		if a.N >= 2*columns {
+			p.columns = columns
 		}
-		p.inner = max(minBlock, cacheBytes/elem/p.columns)
+		p.inner = max(minBlock, bytes/elem/p.columns)
 	}
 	p.startBlock()
 }
