@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GridSearchCV, KFold, ParameterGrid, ShuffleSplit, TimeSeriesSplit
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ParameterGrid, ShuffleSplit, TimeSeriesSplit
 
 from miplc import Bags, DataError, MIPLClassifier, MIPLMultiLabelClassifier, SpecError, TrainingError, fit_many
 
@@ -86,6 +86,20 @@ def test_measures_without_true_labels(bags: Bags, candidates: list[set[str]]) ->
         assert fits.best_params["train__lr"] == 0.05 and (fits.scores > 0.3).all()
     inside = [f.score(only[test], only[test].candidates) for f, (_, test) in zip(fits.estimators[1], splits) if f]
     assert fits.scores[1].tolist() == pytest.approx(inside)
+
+
+def test_measures_of_groups_and_wrong_measures(bags: Bags, truth: list[str], candidates: list[set[str]]) -> None:
+    """Lower is better for the log loss of groups, too, and a measure that does not exist is refused at once."""
+    params, groups = {"train__lr": [1e-6, 0.05]}, [f"patient {i // 2}" for i in range(60)]
+    splits = list(GroupKFold(2).split(truth, groups=groups))
+    classifier = MIPLClassifier(train__epochs=10)
+    for measure in ("group_log_loss", "group_accuracy"):
+        fits = fit_many(
+            classifier, bags, truth, candidates=candidates, params=params, groups=groups, splits=splits, measure=measure
+        )
+        assert fits.best_params == {"train__lr": 0.05}, measure
+    with pytest.raises(SpecError, match="measure is 'acuracy', which is no measure\n.*balanced_accuracy"):
+        fit_many(classifier, bags, truth, params=params, measure="acuracy")
 
 
 def test_names_groups_and_several_labels(bags: Bags, candidates: list[set[str]], tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
 _E = TypeVar("_E", MIPLClassifier, MIPLMultiLabelClassifier)
 _MOST = 1000  # runs of one call of the program
-_LOWER = ("loss", "log_loss", "brier", "ece", "hamming_loss")  # measures that are better if lower
-_UNLABELLED = ("loss", "inside_candidates")  # measures that need no true label
+# The measures of the program by name: whether lower values are better, and whether they need true labels.
+_MEASURES: dict[str, dict[str, bool]] = json.loads(Path(__file__).with_name("_measures.json").read_text("utf-8"))
 
 
 @dataclass
@@ -57,7 +58,7 @@ class Fits(Generic[_E]):
                 f"no setting has the measure {self.measure} to choose by",
                 'pass splits to fit_many, set data__split__validation, or choose by measure="loss"',
             )
-        return int(np.nanargmin(means) if self.measure in _LOWER else np.nanargmax(means))
+        return int(np.nanargmin(means) if _MEASURES[self.measure]["lower"] else np.nanargmax(means))
 
     @property
     def best_params(self) -> dict[str, Any]:
@@ -163,6 +164,8 @@ def fit_many(
         Continue the interrupted call in ``output`` of the estimator, if there is one.
     """
     call: Call
+    if measure not in _MEASURES:
+        raise SpecError(f"measure is {measure!r}, which is no measure", f"choose one of {', '.join(_MEASURES)}")
     combinations = _combinations(params)
     bags = estimator._bags(X, y, groups, candidates)
     divisions = None if splits is None else _divisions(splits, bags, measure)
@@ -231,7 +234,7 @@ def _divisions(
         for i in np.flatnonzero(np.bincount(np.concatenate([train, test])) > 1)[:1]:
             raise DataError(f"{at} has the index {i} twice; a bag is in one part, once")
         known = bags.multi or bags.labels is not None and (bags.labels[test] >= 0).any()
-        if not known and measure not in _UNLABELLED:
+        if not known and _MEASURES[measure]["needs_labels"]:
             raise DataError(
                 f"no test bag of {at} has a true label to measure {measure} by",
                 'pass y beside candidates, or choose by measure="inside_candidates" or measure="loss"',
