@@ -1,8 +1,8 @@
-// Methods of the builder, one for each op.
+// Methods of the builder for ops that code outside of this package uses.
 
 package graph
 
-// The short builder methods, one per op. The comments of the ops in op.go describe operands and result; the shape
+// The short builder methods. The comments of the ops in op.go describe operands and result; the shape
 // rules are in shape_rules.go. For an invalid operand, Builder.Graph returns the error.
 
 // Const adds a literal of a static shape, data row-major.

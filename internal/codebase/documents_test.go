@@ -18,6 +18,8 @@ var (
 	fenced   = regexp.MustCompile("(?ms)^```.*?^```")
 	heading  = regexp.MustCompile(`(?m)^#+ +(.*)$`)
 	marks    = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	// named is the name of a declaration and the file that has it, such as `Judge` (runs/judge/findings.go).
+	named = regexp.MustCompile("`(?:\\w+\\.)?(\\w+)` \\(([\\w/]+/\\w+\\.go)\\)")
 )
 
 // TestDocuments checks that documents have no merge markers and that their links lead to files and
@@ -62,6 +64,28 @@ func TestDocuments(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestNamesInDocuments checks that a declaration is in the file that a document names behind it.
+func TestNamesInDocuments(t *testing.T) {
+	found := 0
+	for _, path := range []string{"docs/architecture.md", "docs/tour.md", "CONTRIBUTING.md"} {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			found++
+			code, err := os.ReadFile(filepath.Join(root, m[2]))
+			declared := regexp.MustCompile(`(?m)^(func (\(.*\) )?|type |var |const |\t)` + m[1] + `\b`)
+			if err != nil || !declared.Match(code) {
+				t.Errorf("%s: %s does not declare %s (%v)", path, m[2], m[1], err)
+			}
+		}
+	}
+	if found < 10 {
+		t.Errorf("only %d names of declarations found", found)
 	}
 }
 
