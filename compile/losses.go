@@ -15,7 +15,8 @@ import (
 // float64.
 const excluded = 1e30
 
-// newWeightsInLoss says for each weights.order whether the loss uses the new label weights, or those of the epoch before.
+// newWeightsInLoss says for each weights.order whether the loss uses the new label weights, or those of the epoch
+// before.
 var newWeightsInLoss = map[string]bool{"before_loss": true, "after_loss": false, "after_step": false}
 
 // losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
