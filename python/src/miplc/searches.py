@@ -90,8 +90,8 @@ def search(
 ) -> MIPLClassifier:
     """Return the classifier with the best of some random settings, fitted on all bags, as ``miplc train --search``.
 
-    Bad trials stop early. 20 % of the bags are held out to choose, or each of ``folds`` in turn. ``run_.search`` has the frame of the trials, their
-    curves and figures; show ``run_`` in a notebook.
+    Bad trials stop early. 20 % of the bags are held out to choose, or each of ``folds`` in turn. ``run_.search`` has the
+    frame of the trials, their curves and figures; show ``run_`` in a notebook.
 
     Parameters
     ----------
