@@ -27,8 +27,8 @@ const (
 	InUpdateNow        = "update_now"        // 1 in the last step of an update, else 0
 )
 
-// Inputs [1] of a step that are the same in all steps of a training, see Program.Settings. They have the names of keys of
-// specs.
+// Inputs [1] of a step that are the same in all steps of a training, see Program.Settings. They have the names of keys
+// of specs.
 const (
 	InWeightDecay = "train.weight_decay"
 	InClip        = "train.clip"
@@ -157,7 +157,8 @@ func (p *Program) OptimizerState() []string {
 // replace: the parameters and the state of the optimiser.
 func (p *Program) StateVectors() []string { return append([]string{InParams}, p.OptimizerState()...) }
 
-// StepScalars appends the inputs [1] of a step that change from step to step, except the learning rate. Their order is the same for all steps.
+// StepScalars appends the inputs [1] of a step that change from step to step, except the learning rate. Their order is
+// the same for all steps.
 func (p *Program) StepScalars(to []Scalar, at Position) []Scalar {
 	t := &p.Spec.Train
 	if accumulates(t) {

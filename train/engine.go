@@ -50,8 +50,8 @@ type Engine interface {
 	Close() error
 }
 
-// NormalizedPredictor is an Engine that also predicts normalised instances, with the same bits as Predict from raw ones.
-// The training loop normalises bags in memory once, and not in each evaluation.
+// NormalizedPredictor is an Engine that also predicts normalised instances, with the same bits as Predict from raw
+// ones. The training loop normalises bags in memory once, and not in each evaluation.
 type NormalizedPredictor interface {
 	Engine
 	PredictNormalized(instances []float32, bagOf []int, bags int) (probabilities, attention []float32, err error)

@@ -18,8 +18,8 @@ import (
 //
 // Inputs are those of scan.go (without InMean and InStd if the program does not normalise), the state vectors
 // [Trials, P] (compile.Program.StateVectors), compile.InLR, compile.TermWeightPrefix... and compile.Program.Settings
-// [Trials, 1], StepScalarNames [Steps, Trials, 1], compile.InClassWeights [Trials, 1, k] if the program weighs classes, and
-// compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
+// [Trials, 1], StepScalarNames [Steps, Trials, 1], compile.InClassWeights [Trials, 1, k] if the program weighs classes,
+// and compile.InLambda, compile.InEpoch, compile.InEpochs [1]. Outputs are the state vectors and OutTrace of width
 // EpochWidth: for each trial the loss, its terms, and the new label weights [Batch, k] of the bags of the step. A
 // trial without a bag in a step keeps its state and records zeros.
 func (g *Graphs) Epoch(backend compute.Backend, l Layout) (program *Executable, err error) {

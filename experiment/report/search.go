@@ -210,7 +210,8 @@ func (r *Document) trialsCSV() []byte {
 			}
 			lines = append(lines, slices.Concat([]string{c.Data, falseLabels, c.Learner, c.Variant, strconv.Itoa(c.Split),
 				strconv.Itoa(j + 1), t.Setting, strconv.FormatBool(t.Setting == c.Setting), strconv.Itoa(t.Epochs),
-				strconv.Itoa(len(t.Rungs))}, []string{csvNumber(t.Value), csvNumber(t.Accuracy)}[:len(measures)], t.FoldCells(folds),
+				strconv.Itoa(len(t.Rungs))}, []string{csvNumber(t.Value), csvNumber(t.Accuracy)}[:len(measures)],
+				t.FoldCells(folds),
 				[]string{strconv.Itoa(t.Parameters), csvNumber(&t.Seconds), strconv.FormatBool(t.Diverged), t.Error}))
 		}
 	}

@@ -99,7 +99,8 @@ func (o operand) offset(axis Split, at, stride int) int {
 	switch {
 	case axis == ByRows && (o == matrix || o == perRow || o == left), axis == ByColumns && o == turned:
 		return at * stride
-	case axis == ByRows && (o == column || o == turned), axis == ByColumns && (o == line || o == matrix || o == right || o == gathered):
+	case axis == ByRows && (o == column || o == turned),
+		axis == ByColumns && (o == line || o == matrix || o == right || o == gathered):
 		return at * elem
 	}
 	return 0

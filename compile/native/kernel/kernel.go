@@ -5,7 +5,8 @@
 // divided: they fix the order of their sums, and their formulas down to the rounding of each operation. All numbers
 // are float32.
 //
-//   - Products (Gemm, SparseGemm) add in ascending order of the inner index with fused multiply-add, from the initial value.
+//   - Products (Gemm, SparseGemm) add in ascending order of the inner index with fused multiply-add, from the initial
+//     value.
 //   - Sums over a row (SumRows, Gemv, Softmax) add element i to lane i mod 16, then add the lanes l and l+8, l and l+4,
 //     l and l+2, and the last two.
 //   - Sums over a column (SumCols) and over windows (Fold) add in ascending order, from 0.

@@ -92,8 +92,8 @@ func (p *product) startBlock() {
 	p.prefetch()
 }
 
-// prefetch sets what the strips of the block load into the cache while they multiply: the next strip of a row-major left
-// factor without gaps between its rows, or later rows of a transposed one.
+// prefetch sets what the strips of the block load into the cache while they multiply: the next strip of a row-major
+// left factor without gaps between its rows, or later rows of a transposed one.
 func (p *product) prefetch() {
 	rows := p.low + min(p.higher, 1)
 	p.part.Ahead, p.part.AheadStep = rows*p.part.SA, rows*elem
