@@ -324,7 +324,7 @@ func TestPlanAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := RunShard(context.Background(), Shard{I: 2, N: 2}, Work{Dir: dir}); err != nil {
+	if _, err := RunShard(context.Background(), Shard{I: 2, N: 2}, Work{Dir: dir, Place: o.Place}); err != nil {
 		t.Fatal(err)
 	}
 	left := 0
@@ -339,11 +339,12 @@ func TestPlanAgain(t *testing.T) {
 		t.Errorf("%d cells left, want %d; plans %s and %s", cells, left, first.ID, again.ID)
 	}
 	for i := range again.Shards {
-		if _, err := RunShard(context.Background(), Shard{I: i + 1, N: len(again.Shards)}, Work{Dir: dir}); err != nil {
+		shard := Shard{I: i + 1, N: len(again.Shards)}
+		if _, err := RunShard(context.Background(), shard, Work{Dir: dir, Place: o.Place}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	whole, _, err := run(t, e, Work{Dir: t.TempDir(), Place: engines.Place{Engine: "xla", Device: "go", Open: enginetest.Open}})
+	whole, _, err := run(t, e, Work{Dir: t.TempDir(), Place: o.Place})
 	if err != nil || !maps.Equal(read(t, dir), whole) {
 		t.Errorf("shards have other results than one process: %v", err)
 	}
