@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 )
@@ -156,9 +157,9 @@ func (mem *memory) point(a Args) Args {
 // sparse returns the left factor of a SparseGemm: every third number is 0, and the last of a row is not.
 func sparse(a *Args) (s Sparse) {
 	s = make(Sparse, 0, a.M*(a.TD+1))
-	numbers := pool()[a.N:]
+	row := make([]float32, a.TD)
 	for m := range a.M {
-		row := numbers[m*a.TD : (m+1)*a.TD]
+		copy(row, factors()[a.N+m*a.TD:])
 		for i := range row {
 			if (m+i)%3 == 0 && i < len(row)-1 {
 				row[i] = 0
@@ -168,6 +169,9 @@ func sparse(a *Args) (s Sparse) {
 	}
 	return s
 }
+
+// factors is one pool for all calls of sparse.
+var factors = sync.OnceValue(pool)
 
 // writeSparse writes the left factor of a SparseGemm.
 func writeSparse(k Kernel, a *Args) {
