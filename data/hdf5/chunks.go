@@ -110,7 +110,7 @@ func (r *datasetReader) placeChunks(b []byte) error {
 }
 
 // rewrite is the remedy for forms that are not supported.
-const rewrite = `write the file without libver, or rewrite it: python -c "import h5py; old, new = ` +
+const rewrite = `write the file without libver and track_order, or rewrite it: python -c "import h5py; old, new = ` +
 	`h5py.File('old.h5'), h5py.File('new.h5', 'w'); ` +
 	`old.visititems(lambda n, d: new.update({n: d[()]}) if hasattr(d, 'shape') else None)"`
 
@@ -170,3 +170,36 @@ func (c *chunks) grid(shape []int) []int {
 
 // stride is the number of values from one index of an axis to the next in a chunk.
 func (c *chunks) stride(axis int) int { return ndarray.Size(c.shape[axis+1:]) }
+
+// tree calls leaf with the key and the address of each child of the lowest nodes of the version 1 B-tree with its root
+// at an address. The keys have keySize bytes.
+func (s *scan) tree(root, keySize uint64, leaf func(key []byte, child uint64) error) error {
+	var visit func(address uint64, depth int) error
+	visit = func(address uint64, depth int) error {
+		b, err := s.read(address, 24)
+		if err != nil {
+			return err
+		}
+		if string(b[:4]) != "TREE" || depth > maxDepth {
+			return errDamaged
+		}
+		level, n := b[5], uint64(le.Uint16(b[6:]))
+		entries, err := s.read(address+24, n*(keySize+8))
+		if err != nil {
+			return err
+		}
+		for ; len(entries) > 0; entries = entries[keySize+8:] {
+			child := le.Uint64(entries[keySize:])
+			if level > 0 {
+				err = visit(child, depth+1)
+			} else {
+				err = leaf(entries[:keySize], child)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return visit(root, 0)
+}

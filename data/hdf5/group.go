@@ -30,7 +30,7 @@ func (f *File) members(address uint64) (map[string]member, error) {
 		case msgSymbolTable:
 			isGroup, err = true, g.symbolTable(m.data)
 		case msgLinkInfo:
-			isGroup, err = true, g.linkInfo(m.data)
+			isGroup, err = true, linkInfo(m.data)
 		case msgLink:
 			isGroup, err = true, g.link(m.data)
 		}
@@ -145,34 +145,19 @@ func (g *groupReader) link(b []byte) error {
 	return nil
 }
 
-// linkInfo reads the links of a large group of newer files, which are in a fractal heap. A tree has
-// the hashes of their names and their identifiers in the heap.
-func (g *groupReader) linkInfo(b []byte) error {
-	const orderFlag, hashWidth = 1, 4
+// linkInfo refuses the links of a large group of newer files, which are in a heap. Those of a small one are messages.
+func linkInfo(b []byte) error {
+	const orderFlag = 1
 	f := &fields{rest: b}
 	f.next(1)
 	if f.number(1)&orderFlag != 0 { // the creation order is kept
 		f.next(8)
 	}
-	address, names := f.number(8), f.number(8)
-	if f.short {
+	switch heap := f.number(8); {
+	case f.short:
 		return errDamaged
+	case heap != undefined:
+		return errors.New("its list of members has a form of newer versions of HDF5, which is not supported; " + rewrite)
 	}
-	if address == undefined {
-		return nil // the links are messages
-	}
-	h, err := g.heap(address)
-	if err != nil {
-		return err
-	}
-	return g.btree2(names, recordsLinks, func(record []byte) error {
-		if len(record) < hashWidth {
-			return errDamaged
-		}
-		link, err := h.object(record[hashWidth:])
-		if err != nil {
-			return err
-		}
-		return g.link(link)
-	})
+	return nil
 }

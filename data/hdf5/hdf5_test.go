@@ -125,17 +125,12 @@ func checkAll(t *testing.T, f *File, path string, shape []int) {
 	}
 }
 
-// Large groups have their links in a heap in newer files. Indexes of chunks from HDF5 1.10 on are refused, with a
-// remedy.
+// Lists of members and indexes of chunks in forms of newer versions of HDF5 are refused, with a remedy.
 func TestNewerFiles(t *testing.T) {
 	f := open(t, "latest.h5")
-	names, err := f.Names("many")
-	if err != nil || len(names) != 150 || names[149] != "slide-149"+strings.Repeat("x", 149) {
-		t.Fatalf("%d names, %v", len(names), err)
-	}
-	checkRows(t, f, "many/"+names[77], []int{37, 6}, 0)
-	for _, path := range strings.Fields("one-chunk chunks deflate grows limited") {
-		if _, err := f.Dataset(path); err == nil || !strings.Contains(err.Error(), "HDF5 1.10") ||
+	for path, want := range map[string]string{"many/slide-077": "list of members", "one-chunk": "HDF5 1.10",
+		"chunks": "HDF5 1.10", "deflate": "HDF5 1.10", "grows": "HDF5 1.10", "limited": "HDF5 1.10"} {
+		if _, err := f.Dataset(path); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.Contains(err.Error(), "write the file without libver") {
 			t.Errorf("%s: %v", path, err)
 		}

@@ -80,7 +80,7 @@ def groups():
 
 
 def latest():
-    """Newer formats. The indexes of the chunks are not supported."""
+    """Newer formats. The indexes of the chunks and the list of the links of a large group are not supported."""
     with h5py.File("latest.h5", "w", libver="v110", userblock_size=512) as f:
         x = expected((37, 6)).astype("f4")
         f["contiguous"] = x
