@@ -4,7 +4,6 @@ package miplgp
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 
@@ -30,16 +29,14 @@ type conjugate struct {
 }
 
 // newCG builds the graphs and copies the constant values to the workspace.
-func newCG(p *problem, s Settings) (*conjugate, error) {
+func newCG(p *problem, s Settings) (g *conjugate, err error) {
+	defer graph.Catch(&err, "preparing conjugate gradients")
 	s.Rank = min(s.Rank, p.n())
-	g := &conjugate{p: p, s: s, space: newWorkspace(s.Kernels)}
+	g = &conjugate{p: p, s: s, space: newWorkspace(s.Kernels)}
 	g.x, g.shift = p.centered()
 	g.pivots = &pivots{x: g.x, distances: map[int][]float64{}}
 	n, width := p.n(), 1+s.Probes
-	var err error
-	if g.system, err = newSystem(n, p.Dim, p.outputs(), width, s.Rank); err != nil {
-		return nil, err
-	}
+	g.system = newSystem(n, p.Dim, p.outputs(), width, s.Rank)
 	columns := g.columns()
 	rng := ndarray.NewStream(g.s.Seed, "miplgp probes")
 	draw := func(rows int) []float32 {
@@ -69,9 +66,6 @@ func newCG(p *problem, s Settings) (*conjugate, error) {
 		lo, hi := g.block(b)
 		g.space.Put(inRows, rowsOf(g.x, lo, hi).Data, hi-lo, g.p.Dim)
 		g.space.Run(g.distances, hi-lo, map[string]string{inDistance: numbered(inDistance, b)})
-	}
-	if g.space.Err() != nil {
-		return nil, g.space.Err()
 	}
 	return g, nil
 }
@@ -113,12 +107,12 @@ func (g *conjugate) solve(ctx context.Context, h hyper, t *targets, tolerance fl
 	size := g.space.Get(outBB)
 	for range cgSteps {
 		rest := g.space.Get(outRR)
-		if err := errors.Join(g.space.Err(), ctx.Err()); err != nil || converged(rest, size, tolerance) {
+		if err := ctx.Err(); err != nil || converged(rest, size, tolerance) {
 			return err
 		}
 		g.space.Run(g.step, n, nil)
 	}
-	return g.space.Err()
+	return nil
 }
 
 // converged reports whether all squared residuals are small relative to the squared right sides.
@@ -134,7 +128,8 @@ func converged(residual, size []float32, tolerance float64) bool {
 // evaluate returns a lower bound of the loss: it uses the determinant of the preconditioner, which
 // is never larger than that of the kernel matrix. The gradient is an unbiased estimate of that of
 // the marginal likelihood.
-func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluation, error) {
+func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (out *evaluation, err error) {
+	defer graph.Catch(&err, "conjugate gradients")
 	g.fillKernel(h)
 	logDet, err := g.precondition(h, t)
 	if err != nil {
@@ -144,10 +139,7 @@ func (g *conjugate) evaluate(ctx context.Context, h hyper, t *targets) (*evaluat
 		return nil, err
 	}
 	g.space.Run(g.sides, g.p.n(), nil)
-	out, err := g.gather(h, t, logDet)
-	if err != nil {
-		return nil, err
-	}
+	out = g.gather(h, t, logDet)
 	out.grad.scale, out.grad.length, err = g.slopesOf(ctx)
 	return out, err
 }
@@ -166,18 +158,15 @@ func (g *conjugate) slopesOf(ctx context.Context) (scale, length float64, err er
 		}
 	}
 	share := 1 / float64(g.p.n()*g.outputs)
-	return share * scale / 2, share * length / 2, g.space.Err()
+	return share * scale / 2, share * length / 2, nil
 }
 
 // gather computes the parts of loss and gradient that do not involve the kernel.
-func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, error) {
+func (g *conjugate) gather(h hyper, t *targets, logDet []float64) *evaluation {
 	n, columns := g.p.n(), g.columns()
 	out := &evaluation{grad: newHyper(g.outputs), f: make([]float64, n*g.outputs)}
 	share := 1 / float64(n*g.outputs)
 	fit, plain, solution := g.space.Get(outFit), g.space.Get(outPlain), g.space.Get(inSolution)
-	if g.space.Err() != nil {
-		return nil, g.space.Err()
-	}
 	for c := range g.outputs {
 		j := c * g.width
 		for _, v := range plain[j : j+g.width] {
@@ -190,7 +179,7 @@ func (g *conjugate) gather(h hyper, t *targets, logDet []float64) (*evaluation, 
 			out.f[c*n+i] = t.y[c*n+i] - (t.noise[c*n+i]+h.noise[c])*alpha
 		}
 	}
-	return out, nil
+	return out
 }
 
 // finalTolerance is the tolerance of the systems that predictions use.
@@ -199,6 +188,7 @@ const finalTolerance = 1e-5
 // posterior uses all instances for the mean and inducing points for the variance: the exact
 // variance needs an [n, n] matrix per class.
 func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *posterior, err error) {
+	defer graph.Catch(&err, "conjugate gradients")
 	few := newInducing(ctx, g.p, g.s)
 	if q, err = few.posterior(ctx, h, t); err != nil {
 		return nil, err
@@ -217,9 +207,6 @@ func (g *conjugate) posterior(ctx context.Context, h hyper, t *targets) (q *post
 		return nil, err
 	}
 	solution := alone.space.Get(inSolution)
-	if alone.space.Err() != nil {
-		return nil, alone.space.Err()
-	}
 	n, outputs := g.p.n(), g.outputs
 	q.shift, q.points, q.beta, q.alpha = g.shift, newMatrix(n, g.p.Dim), nil, make([]float32, n*outputs)
 	order := slices.Clone(few.chosen) // first the inducing points, then the others

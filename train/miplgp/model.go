@@ -4,7 +4,6 @@ package miplgp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 
@@ -89,14 +88,12 @@ const (
 // computeMoments returns mean and variance of the posterior of the classes at raw instances, [n,
 // classes] each.
 func (m *model) computeMoments(ctx context.Context, instances []float32) (mean, variance []float64, err error) {
+	defer graph.Catch(&err, "predicting")
 	w := &writer{Builder: graph.NewBuilder("moments"), m: m, params: map[string][]float32{}}
 	a, b := w.moments(w.kernel(train.Instances(w.Builder, m.shape, m.z, w.params)))
 	w.Output(outMean, a)
 	w.Output(outVariance, b)
-	g, err := w.Builder.Graph()
-	if err != nil {
-		return nil, nil, fmt.Errorf("bug: %w", err)
-	}
+	g := graph.Must(w.Builder.Graph())
 	space := newWorkspace(m.kernels)
 	for _, p := range g.ByOp(graph.OpParam) {
 		space.Put(p.Name, w.params[p.Name], p.Shape.Concrete(0, 0)...)
@@ -109,7 +106,7 @@ func (m *model) computeMoments(ctx context.Context, instances []float32) (mean, 
 		space.Put(compile.InInstances, block, shape...)
 		space.Run(g, predictedRows, nil)
 		byMean, byVariance := space.Get(outMean), space.Get(outVariance)
-		if err := errors.Join(space.Err(), ctx.Err()); err != nil {
+		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
 		mean = append(mean, ndarray.Convert[float64](byMean[:rows*m.classes])...)

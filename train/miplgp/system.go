@@ -70,34 +70,26 @@ func (s *system) columns() int { return s.outputs * s.width }
 // numbered returns the name of a value of a block.
 func numbered(name string, block int) string { return fmt.Sprint(name, block) }
 
-func newSystem(n, dim, outputs, width, rank int) (*system, error) {
+func newSystem(n, dim, outputs, width, rank int) *system {
 	s := &system{n: n, dim: dim, outputs: outputs, width: width, rank: rank}
-	for _, part := range []struct {
-		to    **graph.Graph
-		name  string
-		write func(*systemWriter)
-	}{
-		{&s.distances, "distances", (*systemWriter).distances}, {&s.kernel, "kernel", (*systemWriter).kernel},
-		{&s.inner, "inner", (*systemWriter).inner}, {&s.start, "start", (*systemWriter).start},
-		{&s.step, "step", (*systemWriter).step},
-		{&s.sides, "sides", (*systemWriter).sides}, {&s.slopes, "slopes", (*systemWriter).slopes},
-	} {
-		w := &systemWriter{graph.NewBuilder(part.name), s, map[string]*graph.Node{}}
-		part.write(w)
-		g, err := w.Graph()
-		if err == nil && part.to == &s.slopes {
-			if g, err = graph.Gradient(g, totalName, []string{inScale, inLength}); err == nil {
-				g.Outputs = g.Outputs[1:] // the total is not needed
-			}
-		}
-		if err == nil {
-			*part.to, err = graph.Optimize(g)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("bug: %w", err)
-		}
+	plain := func(name string, write func(*systemWriter)) *graph.Graph {
+		w := &systemWriter{graph.NewBuilder(name), s, map[string]*graph.Node{}}
+		write(w)
+		return graph.Must(w.Graph())
 	}
-	return s, nil
+	made := func(name string, write func(*systemWriter)) *graph.Graph {
+		return graph.Must(graph.Optimize(plain(name, write)))
+	}
+	s.distances = made("distances", (*systemWriter).distances)
+	s.kernel = made("kernel", (*systemWriter).kernel)
+	s.inner = made("inner", (*systemWriter).inner)
+	s.start = made("start", (*systemWriter).start)
+	s.step = made("step", (*systemWriter).step)
+	s.sides = made("sides", (*systemWriter).sides)
+	slopes := graph.Must(graph.Gradient(plain("slopes", (*systemWriter).slopes), totalName, []string{inScale, inLength}))
+	slopes.Outputs = slopes.Outputs[1:] // the total is not needed
+	s.slopes = graph.Must(graph.Optimize(slopes))
+	return s
 }
 
 // systemWriter writes one graph of a system.
