@@ -3,9 +3,9 @@
 package bagfile
 
 import (
-	"bufio"
 	"cmp"
 	"compress/gzip"
+	"encoding/csv"
 	"fmt"
 	"io"
 	"slices"
@@ -31,36 +31,36 @@ func writeCSV(w io.Writer, d *data.Dataset) error {
 				name)
 		}
 	}
-	out := bufio.NewWriterSize(w, 1<<16)
 	if !inferable(d, names) {
-		fmt.Fprintf(out, "%s %s\n", classesLine, strings.Join(names, " "))
+		if _, err := fmt.Fprintf(w, "%s %s\n", classesLine, strings.Join(names, " ")); err != nil {
+			return err
+		}
 	}
-	out.WriteString("bag,label,candidates")
+	header := []string{"bag", "label", "candidates"}
 	if d.InstLabels != nil {
-		out.WriteString(",instance_label")
+		header = append(header, "instance_label")
 	}
 	if d.Groups != nil {
-		out.WriteString("," + quoteCSV(cmp.Or(d.GroupName, roleNames[roleGroup])))
+		header = append(header, cmp.Or(d.GroupName, roleNames[roleGroup]))
 	}
 	if d.Coords != nil {
-		out.WriteString(",x,y")
+		header = append(header, "x", "y")
 	}
 	for j := range d.Dim() {
 		if d.FeatureNames != nil {
-			out.WriteString("," + quoteCSV(d.FeatureNames[j]))
+			header = append(header, d.FeatureNames[j])
 		} else {
-			fmt.Fprintf(out, ",f%d", j+1)
+			header = append(header, fmt.Sprintf("f%d", j+1))
 		}
 	}
-	out.WriteString("\n")
+	rows := csv.NewWriter(w)
+	rows.Write(header)
 	err := d.Each(d.AllBags(), func(i int, x []float32) error {
-		writeCSVBag(out, d, i, x, names)
-		return nil
+		writeCSVBag(rows, d, i, x, names)
+		return rows.Error()
 	})
-	if err != nil {
-		return err
-	}
-	return out.Flush()
+	rows.Flush()
+	return cmp.Or(err, rows.Error())
 }
 
 // inferable reports whether a reader finds the classes, in their order, from the labels and the
@@ -77,7 +77,7 @@ func inferable(d *data.Dataset, names []string) bool {
 }
 
 // writeCSVBag writes the rows of bag i with the instances x. w keeps write errors.
-func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []string) {
+func writeCSVBag(w *csv.Writer, d *data.Dataset, i int, x []float32, names []string) {
 	candidates, label := d.CandidateNames(i), ""
 	if d.Multi {
 		label, candidates = strings.Join(candidates, " "), nil
@@ -88,32 +88,25 @@ func writeCSVBag(w *bufio.Writer, d *data.Dataset, i int, x []float32, names []s
 	if d.BagNames != nil {
 		id = d.BagNames[i]
 	}
-	start := fmt.Sprintf("%s,%s,%s", quoteCSV(id), quoteCSV(label), quoteCSV(strings.Join(candidates, " ")))
-	dim := d.Dim()
-	var number []byte
-	for j := range d.Size(i) {
-		w.WriteString(start)
+	for j, instance := range slices.Collect(slices.Chunk(x, d.Dim())) {
+		row := []string{id, label, strings.Join(candidates, " ")}
 		if d.InstLabels != nil {
-			w.WriteByte(',')
+			name := ""
 			if c := d.InstLabels[d.Offsets[i]+j]; c >= 0 {
-				w.WriteString(quoteCSV(names[c]))
+				name = names[c]
 			}
+			row = append(row, name)
 		}
 		if d.Groups != nil {
-			w.WriteString("," + quoteCSV(d.Groups[i]))
-		}
-		write := func(numbers []float32) {
-			for _, x := range numbers {
-				w.WriteByte(',')
-				number = strconv.AppendFloat(number[:0], float64(x), 'g', -1, 32)
-				w.Write(number)
-			}
+			row = append(row, d.Groups[i])
 		}
 		if d.Coords != nil {
-			write(d.CoordsOf(i)[2*j : 2*j+2])
+			instance = slices.Concat(d.CoordsOf(i)[2*j:2*j+2], instance)
 		}
-		write(x[j*dim : (j+1)*dim])
-		w.WriteByte('\n')
+		for _, v := range instance {
+			row = append(row, strconv.FormatFloat(float64(v), 'g', -1, 32))
+		}
+		w.Write(row)
 	}
 }
 
