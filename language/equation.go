@@ -4,6 +4,7 @@ package language
 
 import (
 	"errors"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
@@ -24,7 +25,7 @@ const maxEquation = 16 << 10
 func offsetOf(p token.Pos) int { return int(p) - 1 }
 
 // errorBetween makes a diagnostic for the bytes from start to end of the equation.
-func (e *Equation) errorBetween(start, end int, text string) diag.Diagnostic {
+func (e *Equation) errorBetween(start, end int, format string, args ...any) diag.Diagnostic {
 	start = max(0, min(start, len(e.Text.V)))
 	end = max(start, min(end, len(e.Text.V)))
 	part := e.Text.V[start:end]
@@ -37,12 +38,12 @@ func (e *Equation) errorBetween(start, end int, text string) diag.Diagnostic {
 	if rest := utf8.RuneCountInString(line) - pos.Col + 1; line != "" && width > rest {
 		width = rest
 	}
-	return diag.Diagnostic{Pos: pos, Width: max(1, width), Text: text, Line: line}
+	return diag.Diagnostic{Pos: pos, Width: max(1, width), Text: fmt.Sprintf(format, args...), Line: line}
 }
 
 // errorAt makes a diagnostic for a part of the syntax tree.
-func (e *Equation) errorAt(x ast.Node, text string) diag.Diagnostic {
-	return e.errorBetween(offsetOf(x.Pos()), offsetOf(x.End()), text)
+func (e *Equation) errorAt(x ast.Node, format string, args ...any) diag.Diagnostic {
+	return e.errorBetween(offsetOf(x.Pos()), offsetOf(x.End()), format, args...)
 }
 
 // readEquation reads and parses an expression. It returns nil after an error.
@@ -67,11 +68,9 @@ func readEquation(r *schema.Reader, name schema.Str, path string, n *schema.Node
 		return nil
 	}
 	eq.Expr = expr
-	syntax := syntaxChecker{eq: eq}
-	schema.Collect(func() { syntax.check(expr, 0) })
-	for _, d := range syntax.faults {
-		r.AddFault(d)
-		eq = nil
+	syntax := syntaxChecker{Reader: r, eq: eq}
+	if syntax.check(expr, 0); syntax.wrong {
+		return nil
 	}
 	return eq
 }
@@ -131,7 +130,7 @@ var (
 func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {
-		return e.errorBetween(0, len(e.Text.V), "the equation cannot be read: "+err.Error())
+		return e.errorBetween(0, len(e.Text.V), "the equation cannot be read: %v", err)
 	}
 	first := list[0]
 	at := min(first.Pos.Offset, len(e.Text.V))
@@ -152,18 +151,18 @@ func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	case e.Text.V[at] == '@':
 		return e.errorBetween(at, at+1, "there is no operator @").WithNote("write matmul(a, b)")
 	case at > 0 && e.Text.V[at-1] == '.' && strings.IndexByte("*/^", e.Text.V[at]) >= 0:
-		return e.errorBetween(at-1, at+1, "there is no operator "+e.Text.V[at-1:at+1]).
+		return e.errorBetween(at-1, at+1, "there is no operator %s", e.Text.V[at-1:at+1]).
 			WithNote("* and / compute element by element; write x * x for a square")
 	case strings.Count(e.Text.V[:at+1], "[") > strings.Count(e.Text.V[:at+1], "]"):
 		return e.errorBetween(at, end, "indexing is not part of the language")
 	case strings.Contains(m, "missing ',' in argument list"):
-		return e.errorBetween(at, end, "an operator or a comma is missing before "+e.Text.V[at:end])
+		return e.errorBetween(at, end, "an operator or a comma is missing before %s", e.Text.V[at:end])
 	case wantsOperand.MatchString(m):
-		return e.errorBetween(at, end, "a value is missing before "+e.Text.V[at:end])
+		return e.errorBetween(at, end, "a value is missing before %s", e.Text.V[at:end])
 	case wantsEnd.MatchString(m):
-		return e.errorBetween(at, end, "an operator is missing before "+e.Text.V[at:end])
+		return e.errorBetween(at, end, "an operator is missing before %s", e.Text.V[at:end])
 	default:
-		return e.errorBetween(at, end, "syntax of the equation: "+m)
+		return e.errorBetween(at, end, "syntax of the equation: %s", m)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language/schema"
 )
 
 // TestEquationPlaces checks that At returns the position of a name, marked with «», in equations of
@@ -96,12 +95,12 @@ func TestEquationForms(t *testing.T) {
 // formErrors parses a single expression.
 func formErrors(text string) diag.List {
 	_, faults, _ := readAlone(text)
-	return diag.List(faults)
+	return faults
 }
 
 // readAlone reads a spec with a single equation. The equation is nil if YAML cannot contain the
 // text. read are the errors of the text, conflicts the errors across keys.
-func readAlone(text string) (eq *Equation, read, conflicts schema.Faults) {
+func readAlone(text string) (eq *Equation, read, conflicts diag.List) {
 	block := strings.ReplaceAll(text, "\n", "\n      ")
 	s, read, conflicts, err := parse("test", []byte("name: x\nmodel:\n  let:\n    q: |2-\n      "+block), nil)
 	if err != nil || len(s.Model.Let) == 0 {

@@ -39,7 +39,7 @@ var specRows = schema.Fields[Spec]([]schema.Row{
 func (s *Spec) weighsLabels() bool { return s.trained() && !s.Multi() }
 
 var dataRows = []schema.Row{
-	{Name: "set", Default: "generated:prototypes",
+	{Name: "set", Default: prototypes,
 		Doc: "The dataset: `generated:prototypes` (from the built-in generator), or the path of a file (" +
 			formats.Readable().List() + "); with an encoder also a folder or .zip of images. miplc looks in the working " +
 			"directory, then in the folder of `--data-dir` or `MIPLC_DATA`."},
@@ -122,10 +122,11 @@ const maxCount = 1 << 30
 // bags, instead of a file.
 func (s *Spec) Generates() bool { return strings.HasPrefix(s.Data.Set.V, generatedPrefix) }
 
-const generatedPrefix = "generated:"
-
-// generators are the built-in datasets that may follow generatedPrefix.
-var generators = []string{"prototypes"}
+// prototypes is the only dataset of a built-in generator.
+const (
+	generatedPrefix = "generated:"
+	prototypes      = generatedPrefix + "prototypes"
+)
 
 var generatedRows = []schema.Row{
 	{Name: "bags", Default: "300", In: schema.Closed(2, 1e6), Doc: "Number of bags."},

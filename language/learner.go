@@ -3,7 +3,6 @@
 package language
 
 import (
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -128,24 +127,7 @@ func readLearner(r *schema.Reader, _ string, key, n *schema.Node, to any) {
 		return
 	}
 	l.Kind = schema.Str{V: name, Pos: word.Pos()}
-	if args != nil {
-		args = withoutOtherKinds(r, kind, word, args)
-	}
 	l.Args = r.Args("learner", kind.args, schema.Entry{Word: word, Args: args})
-}
-
-// withoutOtherKinds removes inherited arguments of another kind, if the spec changes the kind that
-// it inherits.
-func withoutOtherKinds(r *schema.Reader, kind *Kind, word, args *schema.Node) *schema.Node {
-	out := args
-	for _, key := range args.Keys() {
-		others := func(k Kind) bool { return schema.Find(k.args, key.Raw()) != nil }
-		inherited := r.ExtendedBy(key.Pos(), word.Pos())
-		if schema.Find(kind.args, key.Raw()) == nil && inherited && slices.ContainsFunc(learnerKinds, others) {
-			out = out.WithoutKey(key.Raw())
-		}
-	}
-	return out
 }
 
 // resolveLearner rejects settings that have no effect with a learner, and drops inherited ones.

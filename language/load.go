@@ -108,12 +108,12 @@ func draft(name string, src []byte, overrides []schema.Override) (*Spec, error) 
 	for _, d := range conflicts {
 		read = append(read, s.AtUserLine(d))
 	}
-	return s, diag.List(read).Err()
+	return s, read.Err()
 }
 
 // parse reads a spec. read are the faults of single values, conflicts those of
 // values that do not fit each other; err reports a file that is not a spec.
-func parse(name string, src []byte, overrides []schema.Override) (s *Spec, read, conflicts schema.Faults, err error) {
+func parse(name string, src []byte, overrides []schema.Override) (s *Spec, read, conflicts diag.List, err error) {
 	s = &Spec{File: name}
 	doc, r, err := Dialect.Read(name, src, overrides, s)
 	if err != nil {
@@ -132,7 +132,7 @@ func parse(name string, src []byte, overrides []schema.Override) (s *Spec, read,
 		return s, read, nil, nil
 	}
 	c := checker{Origin: &s.Origin, spec: s, faults: read[:n:n], inModel: r.FaultsIn("model"), inData: r.FaultsIn("data")}
-	schema.Collect(c.resolve)
+	c.resolve()
 	return s, read, c.faults[n:], nil
 }
 

@@ -142,8 +142,8 @@ func namesType[T any](what string, style yaml.Style, value schema.Object,
 func readNames[T any](r *schema.Reader, what, path string, n *schema.Node, entries *[]T,
 	read func(r *schema.Reader, name schema.Str, path string, n *schema.Node) T) {
 	check := func(key *schema.Node) {
-		if d, ok := checkName(key, what); !ok {
-			r.AddFault(d)
+		if text, why := refusedName(key.Raw(), what); text != "" {
+			r.AddFault(key.Errorf("%s", text).WithNote("%s", why))
 		}
 	}
 	r.EachName(n, path, check, func(name schema.Str, value *schema.Node) {

@@ -48,19 +48,6 @@ var sizeNames = []meaning{
 // Word returns the name.
 func (m meaning) Word() string { return m.Name }
 
-// checkName checks the form of a name that a spec defines.
-func checkName(key *schema.Node, what string) (diag.Diagnostic, bool) {
-	text, why := refusedName(key.Raw(), what)
-	if text == "" {
-		return diag.Diagnostic{}, true
-	}
-	d := key.Errorf("%s", text)
-	if why != "" {
-		d = d.WithNote("%s", why)
-	}
-	return d, false
-}
-
 // refusedName describes why a name that a spec defines is not allowed, with an explanation if there
 // is one. The text is empty if it is allowed.
 func refusedName(name, what string) (text, why string) {

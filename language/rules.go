@@ -14,7 +14,7 @@ import (
 type checker struct {
 	*schema.Origin
 	spec    *Spec
-	faults  schema.Faults
+	faults  diag.List
 	inModel int // faults of the model; rules that would follow from them are skipped
 	inData  int // faults of the data, whose shapes are then unknown
 }
@@ -55,7 +55,11 @@ func (c *checker) resolve() {
 }
 
 func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
-	c.faults.Add(c.AddSource(diag.Errorf(pos, format, args...)))
+	d := c.AddSource(diag.Errorf(pos, format, args...))
+	if len(c.faults) >= diag.MaxFound {
+		return &d // dropped
+	}
+	c.faults = append(c.faults, d)
 	return &c.faults[len(c.faults)-1]
 }
 

@@ -52,29 +52,22 @@ func (c *checker) checkData() {
 func (c *checker) checkSet() (known bool) {
 	d := &c.spec.Data
 	switch set := d.Set.V; {
-	case strings.HasPrefix(set, generatedPrefix):
-		name := strings.TrimPrefix(set, generatedPrefix)
-		if !slices.Contains(generators, name) {
-			e := c.add(d.Set.Pos, "there is no generator %q", name)
-			if e.Suggestion = Dialect.Suggest(name, generators); e.Suggestion == "" {
-				note(e, "known: %s%s", generatedPrefix, strings.Join(generators, ", "+generatedPrefix))
-			} else {
-				e.Suggestion = generatedPrefix + e.Suggestion
-			}
+	case c.spec.Generates():
+		if set != prototypes {
+			e := c.add(d.Set.Pos, "there is no generator %q", strings.TrimPrefix(set, generatedPrefix))
+			*e = e.SuggestOr(Dialect.Suggest(set, []string{prototypes}), "known: %s", prototypes)
 		}
 		c.checkGenerated()
 	case set != "" && !c.spec.Encodes() && !formats.Readable().Match(set):
 		e := c.add(d.Set.Pos, "data.set %q is not a known kind of dataset", set)
-		note(e, "generated:prototypes, or a file that ends in %s", formats.Readable().Or())
+		note(e, "%s, or a file that ends in %s", prototypes, formats.Readable().Or())
 		if formats.Extension(set) == ".parquet" {
 			note(e, "%s", formats.ConvertParquet(set, ".csv"))
 		}
 		if path.Ext(set) == "" {
 			note(e, "a folder of images needs data.encoder, or miplc data bags to make a file of it")
 		}
-		if s := Dialect.Suggest(set, []string{"generated:prototypes"}); s != "" {
-			e.Suggestion = s
-		}
+		e.Suggestion = Dialect.Suggest(set, []string{prototypes})
 		return false
 	default:
 		c.uselessSection("data.generated", generatedRows, d.Set.Pos, ": data.set is a file", "data.set is %q", set)

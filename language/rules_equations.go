@@ -176,7 +176,7 @@ func (c *checker) resolveNames(eq *Equation, sc *scope, user string) {
 }
 
 func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagnostic {
-	d := eq.errorAt(x, fmt.Sprintf("%s is not defined", x.Name))
+	d := eq.errorAt(x, "%s is not defined", x.Name)
 	_, later := sc.later[x.Name]
 	switch fn := schema.Find(Functions, x.Name); {
 	case x.Name == eq.Name.V && later:
@@ -196,9 +196,7 @@ func (c *checker) unknownName(eq *Equation, sc *scope, x *ast.Ident) diag.Diagno
 		d = c.needsWeights(eq, d, x.Name).WithNote("write a loss of S, the true labels [B, k], such as loss: [%s]",
 			classTerm(true))
 	default:
-		if d.Suggestion = Dialect.Suggest(x.Name, sc.known.list); d.Suggestion == "" {
-			d = d.WithNote("known here: %s", diag.Words(sc.known.list))
-		}
+		d = d.SuggestOr(Dialect.Suggest(x.Name, sc.known.list), "known here: %s", diag.Words(sc.known.list))
 	}
 	return d
 }

@@ -86,9 +86,7 @@ func (c *checker) checkArguments(f *UserFunction) {
 	}
 	for _, a := range f.Args {
 		if text, why := refusedName(a.V, "an argument"); text != "" {
-			if d := c.add(a.Pos, "%s", text); why != "" {
-				note(d, "%s", why)
-			}
+			note(c.add(a.Pos, "%s", text), "%s", why)
 		}
 		define(a)
 	}
@@ -110,8 +108,8 @@ func (c *checker) resolveCalls(eq *Equation, sc *scope, user string) {
 		case len(f.Args) == 0: // reported when it was read
 			faulty = true
 		case len(f.Args) != len(call.Args):
-			c.faults.Add(eq.errorAt(call, fmt.Sprintf("%s takes %s, not %d", name, diag.Count(len(f.Args), "argument"),
-				len(call.Args))).
+			c.faults.Add(eq.errorAt(call, "%s takes %s, not %d", name, diag.Count(len(f.Args), "argument"),
+				len(call.Args)).
 				WithNote("it is defined at %s", f.Name.Pos))
 			faulty = true
 		default:
@@ -124,7 +122,7 @@ func (c *checker) resolveCalls(eq *Equation, sc *scope, user string) {
 }
 
 func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, name string) diag.Diagnostic {
-	d := eq.errorAt(call.Fun, fmt.Sprintf("there is no function %s", name))
+	d := eq.errorAt(call.Fun, "there is no function %s", name)
 	known := schema.Words(Functions)
 	for i := range c.spec.Model.Functions {
 		f := &c.spec.Model.Functions[i]
@@ -140,10 +138,7 @@ func (c *checker) unknownFunction(eq *Equation, sc *scope, call *ast.CallExpr, n
 			known = append(known, f.Name.V)
 		}
 	}
-	if d.Suggestion = Dialect.Suggest(name, known); d.Suggestion == "" {
-		d = d.WithNote("to multiply, write *")
-	}
-	return d
+	return d.SuggestOr(Dialect.Suggest(name, known), "to multiply, write *")
 }
 
 // dropUnusedFunctions drops functions that no other equation calls, and everything that only they use.

@@ -113,9 +113,7 @@ func (c *checker) resolveOutput(key, name string, to *schema.Str, known []string
 		c.resolveOutput(key, name, to, known)
 	case !slices.Contains(known, to.V):
 		d := c.add(to.Pos, "model.%s names %s, which nothing defines", key, to.V)
-		if d.Suggestion = Dialect.Suggest(to.V, known); d.Suggestion == "" {
-			note(d, "known: %s", diag.Words(known))
-		}
+		*d = d.SuggestOr(Dialect.Suggest(to.V, known), "known: %s", diag.Words(known))
 	case let != nil && to.V != name:
 		note(c.clash([]diag.Pos{let.Name.Pos, to.Pos}, "%s is defined but model.%s names %s", name, key, to.V),
 			"in losses and weights.update %s means model.%s: give this equation another name", name, key)

@@ -22,9 +22,7 @@ func (c *checker) resolveParams() {
 			return
 		}
 		d := c.add(e.Pos, "the size %s of %s is not known", e.V, name)
-		if d.Suggestion = Dialect.Suggest(e.V, known.list); d.Suggestion == "" {
-			note(d, "known: %s; others are named under sizes", diag.Words(known.list))
-		}
+		*d = d.SuggestOr(Dialect.Suggest(e.V, known.list), "known: %s; others are named under sizes", diag.Words(known.list))
 	}
 	for i := range m.Params {
 		p := &m.Params[i]

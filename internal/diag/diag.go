@@ -72,9 +72,19 @@ func Errorf(pos Pos, format string, args ...any) Diagnostic {
 	return Diagnostic{Pos: pos, Text: fmt.Sprintf(format, args...)}
 }
 
-// WithNote returns the diagnostic with one more note.
+// WithNote returns the diagnostic with one more note, unless the note is empty.
 func (d Diagnostic) WithNote(format string, args ...any) Diagnostic {
-	d.Notes = append(slices.Clip(d.Notes), fmt.Sprintf(format, args...))
+	if note := fmt.Sprintf(format, args...); note != "" {
+		d.Notes = append(slices.Clip(d.Notes), note)
+	}
+	return d
+}
+
+// SuggestOr returns the diagnostic with a suggestion, or with a note if the suggestion is "".
+func (d Diagnostic) SuggestOr(suggestion, format string, args ...any) Diagnostic {
+	if d.Suggestion = suggestion; suggestion == "" {
+		return d.WithNote(format, args...)
+	}
 	return d
 }
 

@@ -91,17 +91,14 @@ func (d *Dialect) Parse(file string, src []byte, overrides []Override, to any) (
 // parsed, or an override cannot be applied.
 func (d *Dialect) Read(file string, src []byte, overrides []Override, to any) (*Document, *Reader, error) {
 	l := &loader{dialect: d, Origin: Origin{files: map[string]*source{}, layers: map[string]int{}, related: d.Related}}
-	var root *Node
-	Collect(func() { root = l.merged(file, src, overrides) })
+	root := l.merged(file, src, overrides)
 	if root == nil || l.broken {
 		return nil, nil, l.faults.Err()
 	}
 	doc := &Document{Origin: l.Origin, File: file, Pos: root.pos, source: src}
 	r := &Reader{Origin: &doc.Origin, dialect: d, faults: l.faults, faultCounts: map[string]int{}}
-	Collect(func() {
-		applyDefaults(d.Rows, to)
-		r.section(root, d.Rows, "", to)
-	})
+	applyDefaults(d.Rows, to)
+	r.section(root, d.Rows, "", to)
 	if len(overrides) > 0 || len(doc.files) > 1 {
 		doc.merged = root
 	}
@@ -109,7 +106,7 @@ func (d *Dialect) Read(file string, src []byte, overrides []Override, to any) (*
 }
 
 // Faults returns the faults found so far.
-func (r *Reader) Faults() Faults { return r.faults }
+func (r *Reader) Faults() diag.List { return r.faults }
 
 // CountKnownKeys returns the number of top-level keys of a file and of the files it extends that
 // the dialect has, -1 if the file does not exist. The larger count of two dialects shows the
@@ -121,9 +118,7 @@ func (d *Dialect) countKnownKeys(name, from string, more int) int {
 	if err != nil {
 		return -1
 	}
-	var errs Faults
-	var root *Node
-	Collect(func() { root = parseYAML(file, src, &errs) })
+	root := parseYAML(file, src, new(diag.List))
 	if root == nil {
 		return 0
 	}
@@ -181,7 +176,7 @@ func (d *Dialect) notAMap(root *Node) diag.Diagnostic {
 type loader struct {
 	Origin
 	dialect *Dialect
-	faults  Faults
+	faults  diag.List
 	broken  bool // a part is missing, so that rules about the whole document are skipped
 }
 

@@ -46,11 +46,8 @@ func (r *Reader) List(n *Node, path, what string) []*Node {
 
 // UnknownWord reports a word that is not one of known.
 func (r *Reader) UnknownWord(word *Node, what string, known []string) {
-	d := noteStrangeCharacter(word.Errorf("unknown %s %q", what, word.text), word.text)
-	if d.Suggestion = r.dialect.Suggest(word.text, known); d.Suggestion == "" {
-		d = d.WithNote("known: %s", strings.Join(known, ", "))
-	}
-	r.faults.Add(d)
+	r.faults.Add(noteStrangeCharacter(word.Errorf("unknown %s %q", what, word.text), word.text).
+		SuggestOr(r.dialect.Suggest(word.text, known), "known: %s", strings.Join(known, ", ")))
 }
 
 // Args decodes the arguments of an entry. The result has every argument; those not

@@ -92,7 +92,7 @@ func (n *Node) Describe() string {
 const emptyFile = "the file is empty"
 
 // parseYAML reads one document. When it returns nil, errs has the reason.
-func parseYAML(file string, src []byte, errs *Faults) *Node {
+func parseYAML(file string, src []byte, errs *diag.List) *Node {
 	if d, ok := checkEncoding(file, src); !ok {
 		errs.Add(d)
 		return nil
@@ -203,7 +203,7 @@ func decodeYAML(text []byte) (root *yaml.Node, err error) {
 // converter converts yaml.Nodes to Nodes. It rejects YAML features that dialects do not support.
 type converter struct {
 	src  *source
-	errs *Faults
+	errs *diag.List
 }
 
 // refuse reports a value that is not supported. Errors that follow from it are not reported.

@@ -2,10 +2,14 @@
 
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/miplc/miplc/internal/diag"
+)
 
 func parseTree(text []byte) (*Node, error) {
-	var errs Faults
+	var errs diag.List
 	n := parseYAML("x.yaml", text, &errs)
 	return n, errs.Err()
 }

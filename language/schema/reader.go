@@ -19,7 +19,7 @@ import (
 type Reader struct {
 	*Origin
 	dialect     *Dialect
-	faults      Faults
+	faults      diag.List
 	faultCounts map[string]int // see FaultsIn
 }
 
@@ -278,11 +278,8 @@ func (r *Reader) Text(row *Row, path string, n *Node) (string, bool) {
 		return "", false
 	}
 	if len(row.Choices) > 0 && !slices.Contains(row.Choices, n.text) {
-		d := noteStrangeCharacter(n.Errorf("%s cannot be %q", path, n.text), n.text)
-		if d.Suggestion = r.dialect.Suggest(n.text, row.Choices); d.Suggestion == "" {
-			d = d.WithNote("it is one of %s", strings.Join(row.Choices, ", "))
-		}
-		r.faults.Add(d)
+		r.faults.Add(noteStrangeCharacter(n.Errorf("%s cannot be %q", path, n.text), n.text).
+			SuggestOr(r.dialect.Suggest(n.text, row.Choices), "it is one of %s", strings.Join(row.Choices, ", ")))
 		return "", false
 	}
 	if strings.TrimSpace(n.text) == "" && !row.MayBeEmpty {
@@ -420,7 +417,7 @@ func IsIdentifier(name string) bool { return identifier.MatchString(name) }
 
 // defaultNode parses a default as written in the tables; its nodes have no position.
 func defaultNode(text string) *Node {
-	var errs Faults
+	var errs diag.List
 	n := parseYAML("", []byte(text), &errs)
 	n.moveTo(diag.Pos{})
 	return n

@@ -76,13 +76,12 @@ func (l *loader) override(root *Node, o Override) *Node {
 
 // parseSetValue reads the value of an override. An empty text is a null node. It returns nil after
 // an error.
-func parseSetValue(text string, pos diag.Pos, errs *Faults) *Node {
+func parseSetValue(text string, pos diag.Pos, errs *diag.List) *Node {
 	if strings.TrimSpace(text) == "" {
 		return &Node{tag: "!!null", pos: pos}
 	}
-	var found Faults
-	var n *Node
-	Collect(func() { n = parseYAML(pos.Source(), []byte(text), &found) })
+	var found diag.List
+	n := parseYAML(pos.Source(), []byte(text), &found)
 	if n == nil || len(found) > 0 {
 		for _, d := range found {
 			errs.Add(diag.Diagnostic{Pos: pos, Text: d.Text, Notes: d.Notes})

@@ -57,11 +57,7 @@ func syntaxError(s *source, err error) diag.Diagnostic {
 	width := len(s.line(line))
 	for _, p := range plainWords {
 		if strings.HasPrefix(text, p.found) {
-			d := s.diagnose(pos, width, p.text)
-			if p.note != "" {
-				d = d.WithNote("%s", p.note)
-			}
-			return d
+			return s.diagnose(pos, width, p.text).WithNote("%s", p.note)
 		}
 	}
 	return s.diagnose(pos, width, "YAML syntax: "+strings.TrimSuffix(text, "."))
@@ -87,11 +83,8 @@ func commonSlip(s *source, broken int) (diag.Diagnostic, bool) {
 			text := s.line(line)
 			if at := slip.line.FindStringIndex(text); at != nil {
 				col := len(indentOf(text))
-				d := s.diagnose(diag.Pos{File: s.file, Line: line, Col: col + 1}, len(text)-col, slip.text)
-				if slip.note != "" {
-					d = d.WithNote("%s", slip.note)
-				}
-				return d, true
+				return s.diagnose(diag.Pos{File: s.file, Line: line, Col: col + 1}, len(text)-col, slip.text).
+					WithNote("%s", slip.note), true
 			}
 		}
 	}

@@ -70,11 +70,8 @@ func InitialParameters(p *compile.Program, set *data.Dataset, folder bagfile.Fol
 	}
 	for _, except := range from.Except.V {
 		if !slices.Contains(names, except.V) {
-			d := diag.Errorf(except.Pos, "train.init.except: the model has no parameter %s", except.V)
-			if d.Suggestion = diag.Suggest(except.V, names); d.Suggestion == "" {
-				d = d.WithNote("it has %s", diag.Words(names))
-			}
-			return nil, &SpecError{spec.AtUserLine(d)}
+			return nil, &SpecError{spec.AtUserLine(diag.Errorf(except.Pos, "train.init.except: the model has no parameter %s",
+				except.V).SuggestOr(diag.Suggest(except.V, names), "it has %s", diag.Words(names)))}
 		}
 		delete(values, except.V)
 		missing = slices.DeleteFunc(missing, func(m export.Missing) bool { return m.Name == except.V })

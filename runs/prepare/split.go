@@ -103,9 +103,6 @@ func misfit(spec *language.Spec, err error) error {
 	s := &spec.Data.Split
 	pos := []diag.Pos{data.SettingTrain: s.Train.Pos, data.SettingFolds: s.Folds.Pos,
 		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[wrong.Setting]
-	d := diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text)
-	if wrong.Note != "" {
-		d = d.WithNote("%s", wrong.Note)
-	}
-	return &SpecError{spec.AtUserLine(d)}
+	return &SpecError{spec.AtUserLine(diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text).
+		WithNote("%s", wrong.Note))}
 }
