@@ -63,7 +63,7 @@ func Curves(title string, axes Axes, panels []CurvePanel) []byte {
 			p.addCurve(c, curveStyle(at), shift, axes)
 		}
 		p.X.Min, p.X.Max, p.X.Tick.Marker = left, right, ticks
-		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = low, high, tenthTicks(low, high)
+		p.Y.Min, p.Y.Max = low, high
 		row[i] = p
 	}
 	legend := make([]legendEntry, len(names))
@@ -121,8 +121,7 @@ func (p *panel) addCurve(c Curve, style draw.LineStyle, shift float64, axes Axes
 		p.addLine(points, style)
 		return
 	}
-	p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 3,
-		Shape: draw.CircleGlyph{}}})
+	p.addDotsAt(points, style.Color, 3)
 }
 
 func place(x float64, log bool) float64 {
@@ -147,18 +146,6 @@ func valueRange(panels []CurvePanel, most float64) (low, high float64) {
 		low, high = math.Max(0, low-0.1), math.Min(most, low+0.1)
 	}
 	return low, high
-}
-
-// tenthTicks returns ticks at tenths, or at multiples of them for a wide range.
-func tenthTicks(low, high float64) (ticks gonum.ConstantTicks) {
-	step := roundStep((high - low) / 0.55)
-	for t := int(math.Round(low * 10)); t <= int(math.Round(high*10)); t++ {
-		if t%step == 0 {
-			v := float64(t) / 10
-			ticks = append(ticks, gonum.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', 1, 64)})
-		}
-	}
-	return ticks
 }
 
 // pointTicks returns a tick for every x of a point, and the range with a margin.
@@ -207,7 +194,7 @@ func Dots(title string, axes Axes, panels []CurvePanel) []byte {
 			learners = append(learners, tick)
 		}
 		p.Y.Min, p.Y.Max, p.Y.Tick.Marker, p.Y.Tick.Length = 0.5-float64(len(in.Curves)), 0.5, learners, 0
-		p.X.Min, p.X.Max, p.X.Tick.Marker = low, high, tenthTicks(low, high)
+		p.X.Min, p.X.Max = low, high
 		for j, c := range in.Curves {
 			p.addDots(c, -float64(j))
 		}
@@ -233,6 +220,6 @@ func (p *panel) addDots(c Curve, y float64) {
 		dots[i] = plotter.XY{X: q.Mean, Y: y + 0.6*(0.5-(float64(i)+0.5)/float64(len(dots)))}
 		mean += q.Mean / float64(len(dots))
 	}
-	p.Add(&plotter.Line{XYs: plotter.XYs{{X: mean, Y: y - 0.4}, {X: mean, Y: y + 0.4}}, LineStyle: stroke(ink)},
-		&plotter.Scatter{XYs: dots, GlyphStyle: draw.GlyphStyle{Color: blue, Radius: 2.5, Shape: draw.CircleGlyph{}}})
+	p.Add(&plotter.Line{XYs: plotter.XYs{{X: mean, Y: y - 0.4}, {X: mean, Y: y + 0.4}}, LineStyle: stroke(ink)})
+	p.addDotsAt(dots, blue, 2.5)
 }

@@ -214,7 +214,7 @@ func newPanel(heading, x, y string) *panel {
 		axis.Label.Padding = 4
 		axis.LineStyle = draw.LineStyle{Color: frame, Width: 0.8}
 		axis.Tick.LineStyle = axis.LineStyle
-		axis.Tick.Length = 4
+		axis.Tick.Length, axis.Tick.Marker = 4, gonum.TickerFunc(ticksWithin)
 		axis.Padding = 0
 	}
 	p.X.Tick.Label = textStyle(tickSize, draw.XCenter, draw.YTop)
@@ -256,8 +256,14 @@ func (p *panel) addLine(points plotter.XYs, style draw.LineStyle) {
 	}
 	p.Add(&plotter.Line{XYs: points, LineStyle: style})
 	if len(points) <= 25 {
-		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: style.Color, Radius: 2.2,
-			Shape: draw.CircleGlyph{}}})
+		p.addDotsAt(points, style.Color, 2.2)
+	}
+}
+
+// addDotsAt draws dots.
+func (p *panel) addDotsAt(points plotter.XYs, c color.Color, radius vg.Length) {
+	if len(points) > 0 {
+		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}})
 	}
 }
 
@@ -287,12 +293,6 @@ func roundStep(v float64) int {
 			}
 		}
 	}
-}
-
-// shareTicks are ticks from 0 to 1 in fifths.
-var shareTicks = gonum.ConstantTicks{
-	{Value: 0, Label: "0"}, {Value: 0.2, Label: "0.2"}, {Value: 0.4, Label: "0.4"},
-	{Value: 0.6, Label: "0.6"}, {Value: 0.8, Label: "0.8"}, {Value: 1, Label: "1"},
 }
 
 // spanEpochs sets the x axis to the epochs from first to last.

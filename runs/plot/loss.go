@@ -53,7 +53,7 @@ func LossAccuracy(title string, metrics []train.Metrics) []byte {
 		}
 	}
 	bottom.spanEpochs(first, last)
-	bottom.Y.Min, bottom.Y.Max, bottom.Y.Tick.Marker = 0, 1, shareTicks
+	bottom.Y.Min, bottom.Y.Max = 0, 1
 	plots := [][]*panel{{top}, {bottom}}
 	if legend == nil { // true labels are not known
 		top.X.Label.Text = "epoch"

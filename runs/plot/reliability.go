@@ -31,8 +31,7 @@ func Reliability(title string, bins []measure.Bin) []byte {
 	bottom := newPanel("", "probability of the predicted class", "share of bags")
 	for _, p := range []*panel{top, bottom} {
 		p.addGrid()
-		p.X.Min, p.X.Max, p.X.Tick.Marker = 0, 1, shareTicks
-		p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, shareTicks
+		p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
 	}
 	var means plotter.XYs
 	counts := plotter.XYLabels{}
@@ -58,7 +57,7 @@ func Reliability(title string, bins []measure.Bin) []byte {
 	bottom.Add(labels)
 	diagonal := stroke(ink, 5, 3)
 	top.Add(&plotter.Line{XYs: plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, LineStyle: diagonal})
-	top.Add(&plotter.Scatter{XYs: means, GlyphStyle: draw.GlyphStyle{Color: orange, Radius: 3, Shape: draw.CircleGlyph{}}})
+	top.addDotsAt(means, orange, 3)
 	return drawPanels(460, 560, title, [][]*panel{{top}, {bottom}}, []legendEntry{
 		{name: "accuracy of a bin", fill: paler(blue)}, {name: "perfect calibration", line: diagonal},
 		{name: "accuracy at the mean probability of a bin", dot: orange},

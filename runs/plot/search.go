@@ -49,7 +49,6 @@ func SearchCurves(title, y string, panels []SearchPanel) []byte {
 			}
 		}
 		p.padRange()
-		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
 		p.spanEpochs(1, last)
 		list[i] = p
 	}
@@ -74,13 +73,6 @@ func (p *panel) addTrial(t *search.TrialResult, chosen bool) (last int) {
 	p.Add(&plotter.Line{XYs: points, LineStyle: line})
 	p.addDotsAt(points[len(points)-1:], line.Color, radius)
 	return last
-}
-
-// addDotsAt draws dots.
-func (p *panel) addDotsAt(points plotter.XYs, c color.Color, radius vg.Length) {
-	if len(points) > 0 {
-		p.Add(&plotter.Scatter{XYs: points, GlyphStyle: draw.GlyphStyle{Color: c, Radius: radius, Shape: draw.CircleGlyph{}}})
-	}
 }
 
 // SearchSettings draws the measure of the trials of searches over each setting of their grid, with the mean of the rank
@@ -109,7 +101,6 @@ func SearchSettings(title, y string, grid *search.Grid, lower bool, searches []S
 		p.addGrid()
 		shown = p.addTrials(&settings[i], searches) || shown
 		p.padRange()
-		p.Y.Tick.Marker = ticksWithin(p.Y.Min, p.Y.Max)
 		p.spanSetting(&settings[i])
 		list[i] = p
 	}
@@ -167,21 +158,9 @@ func (p *panel) spanSetting(a *search.VariedSetting) {
 	}
 	room := 0.04 * (p.X.Max - p.X.Min)
 	p.X.Min, p.X.Max = p.X.Min-room, p.X.Max+room
-	p.X.Tick.Marker = ticksWithin(p.X.Min, p.X.Max)
 	if a.Log {
 		p.X.Tick.Marker = logTicks(p.X.Min, p.X.Max)
 	}
-}
-
-// ticksWithin returns round ticks of a range.
-func ticksWithin(low, high float64) gonum.ConstantTicks {
-	ticks, exponent := roundTicks(low, high, 5)
-	if exponent != 0 {
-		for i := range ticks {
-			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 2, 64)
-		}
-	}
-	return ticks
 }
 
 // logTicks returns ticks of a logarithmic range, given as logarithms: powers of ten, and 2 and 5 times these for a

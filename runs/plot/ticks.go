@@ -9,6 +9,17 @@ import (
 	gonum "gonum.org/v1/plot"
 )
 
+// ticksWithin returns round ticks of a range.
+func ticksWithin(low, high float64) []gonum.Tick {
+	ticks, exponent := roundTicks(low, high, 5)
+	for i := range ticks {
+		if exponent != 0 {
+			ticks[i].Label = strconv.FormatFloat(ticks[i].Value, 'g', 2, 64)
+		}
+	}
+	return ticks
+}
+
 // roundTicks returns ticks at multiples of 1, 2 or 5 times a power of ten from low to high, most+1 at most, with labels
 // of equally many decimals. If the numbers are very large or small, the labels are to be multiplied by 10^exponent.
 func roundTicks(low, high float64, most int) (ticks gonum.ConstantTicks, exponent int) {

@@ -76,6 +76,6 @@ func bagPanel(bag train.Trajectory, classes []string, left, bottom bool) *panel 
 		p.Add(&plotter.Line{XYs: points, LineStyle: style})
 	}
 	p.spanEpochs(0, len(bag.Weights)-1)
-	p.Y.Min, p.Y.Max, p.Y.Tick.Marker = 0, 1, shareTicks
+	p.Y.Min, p.Y.Max = 0, 1
 	return p
 }
