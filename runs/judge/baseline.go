@@ -4,7 +4,6 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"sync"
@@ -55,11 +54,10 @@ type baselineKey struct {
 	split string
 }
 
-// baselineCall is the measurement of a baseline. The other fields are set when done is closed.
+// baselineCall is the measurement of a baseline.
 type baselineCall struct {
-	done   chan struct{}
-	result *examination
-	err    error
+	busy   *semaphore.Weighted // one trial measures, the others wait
+	result *examination        // nil: not measured yet
 }
 
 // NewBaselines returns an empty collection of baselines.
@@ -71,49 +69,31 @@ func NewBaselines() *Baselines {
 // of returns the baseline and the facts of a trial's bags. Trials with the same dataset and split share one
 // measurement; if it fails, for example because its own context ended, each of the others tries again.
 func (b *Baselines) of(ctx context.Context, t *train.Trial) (*examination, error) {
-	key := baselineKey{weak.Make(t.Data), t.Split.Hash()}
-	for {
-		call, own := b.call(key)
-		if own {
-			call.run(func() (*examination, error) { return b.measure(ctx, t, b.memory) })
-			return call.result, call.err
-		}
-		select {
-		case <-call.done:
-			if call.err == nil {
-				return call.result, nil
-			}
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+	call := b.call(baselineKey{weak.Make(t.Data), t.Split.Hash()})
+	if err := call.busy.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer call.busy.Release(1)
+	if call.result == nil {
+		result, err := b.measure(ctx, t, b.memory)
+		if err != nil {
+			return nil, err
+		}
+		call.result = result
+	}
+	return call.result, nil
 }
 
-// call returns the call of a key that has not failed. own means that the caller has to run it.
-func (b *Baselines) call(key baselineKey) (call *baselineCall, own bool) {
+// call returns the measurement of a key, which may not have begun.
+func (b *Baselines) call(key baselineKey) *baselineCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	call, known := b.calls.Take(key)
-	if !known || call.failed() {
-		call, own = &baselineCall{done: make(chan struct{})}, true
+	if !known {
+		call = &baselineCall{busy: semaphore.NewWeighted(1)}
 	}
 	b.calls.Put(key, call, 1)
-	return call, own
-}
-
-func (c *baselineCall) run(measure func() (*examination, error)) {
-	defer close(c.done)
-	c.err = errors.New("the measurement of the baseline panicked")
-	c.result, c.err = measure()
-}
-
-func (c *baselineCall) failed() bool {
-	select {
-	case <-c.done:
-		return c.err != nil
-	default:
-		return false
-	}
+	return call
 }
 
 // baselineCost returns the numbers of values in memory and of multiplications for a baseline of so many training and
