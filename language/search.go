@@ -13,14 +13,14 @@ import (
 
 // Search describes a search for settings. TrialRows and searchRows describe its keys.
 type Search struct {
-	Grid      []Axis     // of a spec; learners of experiments have their own
-	Trials    schema.Int // 0: all combinations of the grid
-	Seed      schema.Int
-	Halving   schema.Int // 0: all trials train all epochs
-	MinEpochs schema.Int
-	Holdout   schema.Float
-	Folds     schema.Int // of the training bags; 0: Holdout
-	Measure   schema.Str
+	Grid      []Axis       `json:"grid"`   // of a spec; learners of experiments have their own
+	Trials    schema.Int   `json:"trials"` // 0: all combinations of the grid
+	Seed      schema.Int   `json:"seed"`
+	Halving   schema.Int   `json:"halving"` // 0: all trials train all epochs
+	MinEpochs schema.Int   `json:"min_epochs"`
+	Holdout   schema.Float `json:"holdout"`
+	Folds     schema.Int   `json:"folds"` // of the training bags; 0: Holdout
+	Measure   schema.Str   `json:"measure"`
 }
 
 // HeldOutMeasures are the measures of held-out bags that can choose a setting.

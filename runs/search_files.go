@@ -142,13 +142,8 @@ func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 
 // writtenPlan is the content of searchPlan.
 type writtenPlan struct {
-	Measure   string            `json:"measure"`
-	Holdout   float64           `json:"holdout"`
-	Folds     int               `json:"folds,omitempty"`
-	Halving   int               `json:"halving"`
-	MinEpochs int               `json:"min_epochs"`
-	Trials    []writtenTrial    `json:"trials"`
-	Ranges    map[string]string `json:"ranges"` // the form of the range of each setting that has one
+	Rules  language.Search `json:"rules"`
+	Trials []writtenTrial  `json:"trials"`
 }
 
 type writtenTrial struct {
@@ -158,15 +153,7 @@ type writtenTrial struct {
 
 // write writes the plan of a search.
 func (p *SearchPlan) write(dir string) error {
-	w := writtenPlan{Measure: p.Rules.Measure.V, Holdout: p.Rules.Holdout.V, Folds: p.Rules.Folds.V,
-		Halving: p.Rules.Halving.V, MinEpochs: p.Rules.MinEpochs.V, Ranges: map[string]string{}}
-	for _, a := range p.Rules.Grid {
-		form := "choice"
-		if a.Range != nil {
-			form = a.Range.Form
-		}
-		w.Ranges[a.Key] = form
-	}
+	w := writtenPlan{Rules: p.Rules}
 	for i, spec := range p.Specs {
 		w.Trials = append(w.Trials, writtenTrial{p.Settings[i], string(spec.YAML())})
 	}
@@ -198,10 +185,8 @@ func readPlan(file string) (*SearchPlan, error) {
 	if err := fileio.ReadJSON(file, &w); err != nil {
 		return nil, err
 	}
-	p := &SearchPlan{}
-	p.Rules.Measure.V, p.Rules.Holdout.V, p.Rules.Folds.V = w.Measure, w.Holdout, w.Folds
-	p.Rules.Halving.V, p.Rules.MinEpochs.V = w.Halving, w.MinEpochs
-	if train.HeldOutMeasure(w.Measure) == nil || len(w.Trials) == 0 {
+	p := &SearchPlan{Rules: w.Rules}
+	if train.HeldOutMeasure(w.Rules.Measure.V) == nil || len(w.Trials) == 0 {
 		return nil, fmt.Errorf("%s is not the plan of a search; repeat the whole command with --resume instead", file)
 	}
 	for i, t := range w.Trials {
@@ -210,15 +195,6 @@ func readPlan(file string) (*SearchPlan, error) {
 			return nil, err
 		}
 		p.Specs, p.Settings = append(p.Specs, spec), append(p.Settings, t.Settings)
-		for _, one := range t.Settings {
-			if !slices.ContainsFunc(p.Rules.Grid, func(a language.Axis) bool { return a.Key == one.Key }) {
-				a := language.Axis{Key: one.Key}
-				if form := w.Ranges[one.Key]; form != "choice" {
-					a.Range = &language.Range{Form: form}
-				}
-				p.Rules.Grid = append(p.Rules.Grid, a)
-			}
-		}
 	}
 	return p, nil
 }
