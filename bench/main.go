@@ -3,7 +3,6 @@
 //
 //	bench train -data bags.npz -spec demipl -bags 1 -threads 1 -steps 1000
 //	bench runs  -data bags.npz -spec demipl -runs 64 -threads 1 -steps 20
-//	bench soak  -data bags.npz -spec demipl -steps 100000
 //	bench model -data bags.npz -spec demipl -out model.onnx
 //	bench infer -data bags.npz -model model.onnx -backend ort -steps 1000
 //	bench ulp   -data bags.npz -spec demipl -steps 30
@@ -39,13 +38,13 @@ func main() {
 }
 
 func run(args []string) error {
-	commands := map[string]func(request) (any, error){"train": trainSteps, "runs": trainRuns, "soak": soak,
+	commands := map[string]func(request) (any, error){"train": trainSteps, "runs": trainRuns,
 		"model": writeModel, "infer": infer, "ulp": ulp}
 	switch {
 	case len(args) > 0 && args[0] == "published":
 		return addPublished(args[1:])
 	case len(args) == 0 || commands[args[0]] == nil:
-		return fmt.Errorf("missing or unknown command: give train, runs, soak, model, infer, ulp or published")
+		return fmt.Errorf("missing or unknown command: give train, runs, model, infer, ulp or published")
 	}
 	var r request
 	f := flag.NewFlagSet(args[0], flag.ContinueOnError)

@@ -55,24 +55,24 @@ func TestReferenceExamples(t *testing.T) {
 
 func referenceTables() map[string]string {
 	tables := map[string]string{
-		"top":            schema.Reference(append([]schema.Row{schema.ExtendsRow}, specRows...)),
-		"data":           schema.Reference(dataRows),
-		"data.generated": schema.Reference(generatedRows),
-		"data.columns":   schema.Reference(columnRows),
-		"data.encoder":   schema.Reference(encoderRows), "data.encoder.input": schema.Reference(encoderInputRows),
-		"data.split":      schema.Reference(splitRows),
-		"model":           schema.Reference(modelRows),
-		"params":          schema.Reference(paramRows),
-		"defined":         schema.Reference(functionRows),
-		"weights":         schema.Reference(weightsRows),
-		"train":           schema.Reference(without(trainRows, slices.Concat(optimizerKeys, scheduleKeys, bestKeys)...)),
-		"train.optimizer": schema.Reference(only(trainRows, optimizerKeys...)),
-		"train.schedule":  schema.Reference(only(trainRows, scheduleKeys...)),
-		"train.best":      schema.Reference(only(trainRows, bestKeys...)),
-		"train.stopping":  schema.Reference(stoppingRows),
-		"train.init":      schema.Reference(initRows),
-		"export":          schema.Reference(exportRows),
-		"search":          schema.Reference(schema.Find(specRows, "search").Rows),
+		"top":            testsupport.Reference(append([]schema.Row{schema.ExtendsRow}, specRows...)),
+		"data":           testsupport.Reference(dataRows),
+		"data.generated": testsupport.Reference(generatedRows),
+		"data.columns":   testsupport.Reference(columnRows),
+		"data.encoder":   testsupport.Reference(encoderRows), "data.encoder.input": testsupport.Reference(encoderInputRows),
+		"data.split":      testsupport.Reference(splitRows),
+		"model":           testsupport.Reference(modelRows),
+		"params":          testsupport.Reference(paramRows),
+		"defined":         testsupport.Reference(functionRows),
+		"weights":         testsupport.Reference(weightsRows),
+		"train":           testsupport.Reference(without(trainRows, slices.Concat(optimizerKeys, scheduleKeys, bestKeys)...)),
+		"train.optimizer": testsupport.Reference(only(trainRows, optimizerKeys...)),
+		"train.schedule":  testsupport.Reference(only(trainRows, scheduleKeys...)),
+		"train.best":      testsupport.Reference(only(trainRows, bestKeys...)),
+		"train.stopping":  testsupport.Reference(stoppingRows),
+		"train.init":      testsupport.Reference(initRows),
+		"export":          testsupport.Reference(exportRows),
+		"search":          testsupport.Reference(schema.Find(specRows, "search").Rows),
 		"blocks":          entryTable(Blocks),
 		"losses":          entryTable(LossTerms),
 		"learners":        entryTable(learnerKinds),
@@ -109,15 +109,15 @@ func entryTable(entries []Kind) string {
 	var b strings.Builder
 	b.WriteString("\n| word | argument | value | default | meaning |\n|---|---|---|---|---|\n")
 	for _, e := range entries {
-		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, schema.Cell(e.Doc))
+		fmt.Fprintf(&b, "| **`%s`** | | | | %s |\n", e.Name, testsupport.Cell(e.Doc))
 		for i := range e.args {
 			r := &e.args[i]
 			name := "`" + r.Name + "`"
 			if r.Main {
 				name += " (main)"
 			}
-			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, schema.ValueText(r), schema.Cell(schema.DefaultText(r)),
-				schema.Cell(r.Doc))
+			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, testsupport.ValueText(r), testsupport.Cell(testsupport.DefaultText(r)),
+				testsupport.Cell(r.Doc))
 		}
 	}
 	return b.String() + "\n"
@@ -127,7 +127,7 @@ func nameTable(names []meaning) string {
 	var b strings.Builder
 	b.WriteString("\n| name | meaning |\n|---|---|\n")
 	for _, n := range names {
-		fmt.Fprintf(&b, "| `%s` | %s |\n", n.Name, schema.Cell(n.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", n.Name, testsupport.Cell(n.Doc))
 	}
 	return b.String() + "\n"
 }
@@ -148,7 +148,7 @@ func functionReference() string {
 	b.WriteString("\n| function | meaning |\n|---|---|\n")
 	for i := range Functions {
 		f := &Functions[i]
-		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Signature(), schema.Cell(f.Doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", f.Signature(), testsupport.Cell(f.Doc))
 	}
 	return b.String() + "\n"
 }
@@ -178,7 +178,7 @@ func shippedTable() string {
 			doc, _, _ = strings.Cut(doc, " with ")
 			doc += " on one vector per bag"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(group, "`, `"), schema.Cell(doc))
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(group, "`, `"), testsupport.Cell(doc))
 	}
 	return b.String() + "\n"
 }

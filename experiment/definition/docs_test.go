@@ -40,12 +40,12 @@ func TestReference(t *testing.T) {
 		}
 	}
 	testsupport.CheckLanguageTables(t, reference, map[string]string{
-		"top": schema.Reference(rows), "data": schema.Reference(dataRows), "synth": schema.Reference(synthRows),
-		"learners": schema.Reference(learnerRows), "cases": schema.Reference(caseRows),
-		"search":    schema.Reference(schema.Find(learnerRows, "search").Rows),
-		"splits":    schema.Reference(schema.Find(rows, "splits").Rows),
-		"attention": schema.Reference(attentionRows), "choose": schema.Reference(chooseRows),
-		"report": schema.Reference(itemRows),
+		"top": testsupport.Reference(rows), "data": testsupport.Reference(dataRows), "synth": testsupport.Reference(synthRows),
+		"learners": testsupport.Reference(learnerRows), "cases": testsupport.Reference(caseRows),
+		"search":    testsupport.Reference(schema.Find(learnerRows, "search").Rows),
+		"splits":    testsupport.Reference(schema.Find(rows, "splits").Rows),
+		"attention": testsupport.Reference(attentionRows), "choose": testsupport.Reference(chooseRows),
+		"report": testsupport.Reference(itemRows),
 	})
 	testsupport.CheckGolden(t, "../../specs/experiments/schema.json", Language.Schema())
 	for _, kind := range itemKinds {

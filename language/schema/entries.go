@@ -94,7 +94,7 @@ func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 
 func (r *Reader) argument(args map[string]Arg, row *Row, path string, key, n *Node) {
 	if n.IsNull() {
-		r.faults.Add(key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType()))
+		r.faults.Add(key.Errorf("%s has no value", path).WithNote("expected %s", row.DescribeType()))
 		return
 	}
 	if row.Type == Expression {

@@ -182,7 +182,7 @@ func (r *Reader) valueWithoutKey() string {
 // key decodes the value of one known key.
 func (r *Reader) key(row *Row, path string, key, n *Node, to any) {
 	if n.IsNull() {
-		d := key.Errorf("%s has no value", path).WithNote("expected %s", row.describeType())
+		d := key.Errorf("%s has no value", path).WithNote("expected %s", row.DescribeType())
 		if !row.Required && (row.Type != Section || hasDefault(row.Rows)) {
 			d = d.WithNote("leave the key out for %s", r.valueWithoutKey())
 		}
@@ -243,7 +243,7 @@ func (r *Reader) Value(row *Row, path string, n *Node) (Arg, bool) {
 }
 
 func (r *Reader) wrongType(row *Row, path string, n *Node) {
-	d := n.Errorf("%s must be %s, not %s", path, row.describeType(), n.Describe())
+	d := n.Errorf("%s must be %s, not %s", path, row.DescribeType(), n.Describe())
 	if n.kind == scalarNode {
 		switch {
 		case n.style == styleBlock && (row.Type == Whole || row.Type == Real || row.Type == Truth):

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"strings"
 )
 
 // Object is a JSON object.
@@ -167,3 +168,6 @@ func EntrySchema[T any](kinds []T, describe func(T) (word, doc string, args []Ro
 		"maxProperties": 1}
 	return Object{"anyOf": []Object{{"type": "string", "enum": words}, whole}}
 }
+
+// Plain removes the backticks of a documentation text, which is Markdown, for messages and JSON Schemas.
+func Plain(doc string) string { return strings.ReplaceAll(doc, "`", "") }

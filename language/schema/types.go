@@ -148,8 +148,8 @@ func anyOf[T any](read reading[T]) reading[any] {
 	return func(r *Reader, row *Row, path string, n *Node) (any, bool) { return read(r, row, path, n) }
 }
 
-// describeType names the type of a value for messages.
-func (r *Row) describeType() string {
+// DescribeType names the type of a value for messages.
+func (r *Row) DescribeType() string {
 	switch {
 	case r.Type == Custom:
 		return r.Custom.Noun
