@@ -4534,7 +4534,7 @@ DATA word_bb67ae85<>+0(SB)/4, $0xbb67ae85
 GLOBL word_bb67ae85<>(SB), RODATA|NOPTR, $4
 
 // func gemm1x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -4786,40 +4786,81 @@ plain348:
 	JMP     end320
 
 part338:
+	CMPQ      SI, $0x08
+	JGT       more349
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	TESTQ     BX, BX
-	JEQ       zeros349
-	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready350
+	JEQ       zeros350
+	VMOVUPS.Z (BX), K1, Y0
+	JMP       ready351
 
-zeros349:
-	VPXORD Z0, Z0, Z0
+zeros350:
+	VPXORD Y0, Y0, Y0
 
-ready350:
+ready351:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed352
+	JLE   summed353
 
-k351:
+k352:
+	VMOVUPS.Z        (DX), K1, Y1
+	VFMADD231PS.BCST (BX), Y1, Y0
+	ADDQ             R8, DX
+	ADDQ             DI, BX
+	DECQ             SI
+	JNE              k352
+
+summed353:
+	CMPQ        104(AX), $0x00
+	JEQ         plain354
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+
+plain354:
+	MOVQ    CX, AX
+	VMOVUPS Y0, K1, (AX)
+	JMP     end320
+
+more349:
+	MOVQ      $0x00000001, R9
+	SHLXQ     SI, R9, R9
+	DECQ      R9
+	KMOVW     R9, K1
+	TESTQ     BX, BX
+	JEQ       zeros355
+	VMOVUPS.Z (BX), K1, Z0
+	JMP       ready356
+
+zeros355:
+	VPXORD Z0, Z0, Z0
+
+ready356:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed358
+
+k357:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (BX), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, BX
 	DECQ             SI
-	JNE              k351
+	JNE              k357
 
-summed352:
+summed358:
 	CMPQ        104(AX), $0x00
-	JEQ         plain353
+	JEQ         plain359
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
 
-plain353:
+plain359:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
@@ -4828,7 +4869,7 @@ end320:
 	RET
 
 // func gemm2x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -4839,12 +4880,12 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile355:
+tile361:
 	CMPQ    SI, $0x00000080
-	JLT     next356
+	JLT     next362
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros358
+	JEQ     zeros364
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -4862,9 +4903,9 @@ tile355:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready359
+	JMP     ready365
 
-zeros358:
+zeros364:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4882,14 +4923,14 @@ zeros358:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready359:
+ready365:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed361
+	JLE   summed367
 
-k360:
+k366:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4919,11 +4960,11 @@ k360:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k360
+	JNE          k366
 
-summed361:
+summed367:
 	CMPQ        104(AX), $0x00
-	JEQ         plain362
+	JEQ         plain368
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -4973,7 +5014,7 @@ summed361:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain362:
+plain368:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -4995,41 +5036,41 @@ plain362:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same357
+	JEQ     same363
 	ADDQ    $0x00000200, BX
 
-same357:
+same363:
 	SUBQ $0x00000080, SI
-	JMP  tile355
+	JMP  tile361
 
-next356:
-tile363:
+next362:
+tile369:
 	CMPQ    SI, $0x00000020
-	JLT     next364
+	JLT     next370
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros366
+	JEQ     zeros372
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready367
+	JMP     ready373
 
-zeros366:
+zeros372:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready367:
+ready373:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed369
+	JLE   summed375
 
-k368:
+k374:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -5041,11 +5082,11 @@ k368:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k368
+	JNE          k374
 
-summed369:
+summed375:
 	CMPQ        104(AX), $0x00
-	JEQ         plain370
+	JEQ         plain376
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5059,7 +5100,7 @@ summed369:
 	VMOVUPS.Z   Z3, K1, Z3
 	VMOVUPS     Z3, Z3
 
-plain370:
+plain376:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5069,46 +5110,46 @@ plain370:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same365
+	JEQ     same371
 	ADDQ    $0x00000080, BX
 
-same365:
+same371:
 	SUBQ $0x00000020, SI
-	JMP  tile363
+	JMP  tile369
 
-next364:
+next370:
 	TESTQ     SI, SI
-	JLE       end354
+	JLE       end360
 	CMPQ      SI, $0x10
-	JEQ       one371
-	JLT       part372
+	JEQ       one377
+	JLT       part378
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros373
+	JEQ       zeros379
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z2
 	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready374
+	JMP       ready380
 
-zeros373:
+zeros379:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready374:
+ready380:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed376
+	JLE   summed382
 
-k375:
+k381:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (BX), Z6
@@ -5120,11 +5161,11 @@ k375:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k375
+	JNE          k381
 
-summed376:
+summed382:
 	CMPQ        104(AX), $0x00
-	JEQ         plain377
+	JEQ         plain383
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5138,44 +5179,44 @@ summed376:
 	VMOVUPS.Z   Z3, K2, Z3
 	VMOVUPS     Z3, Z3
 
-plain377:
+plain383:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end354
+	JMP     end360
 
-one371:
+one377:
 	TESTQ   BX, BX
-	JEQ     zeros378
+	JEQ     zeros384
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
-	JMP     ready379
+	JMP     ready385
 
-zeros378:
+zeros384:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready379:
+ready385:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed381
+	JLE   summed387
 
-k380:
+k386:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k380
+	JNE              k386
 
-summed381:
+summed387:
 	CMPQ        104(AX), $0x00
-	JEQ         plain382
+	JEQ         plain388
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5183,46 +5224,95 @@ summed381:
 	VMOVUPS.Z   Z1, K1, Z1
 	VMOVUPS     Z1, Z1
 
-plain382:
+plain388:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end354
+	JMP     end360
 
-part372:
+part378:
+	CMPQ      SI, $0x08
+	JGT       more389
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros383
-	VMOVUPS.Z (BX), K1, Z0
+	JEQ       zeros390
+	VMOVUPS.Z (BX), K1, Y0
 	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready384
+	VMOVUPS.Z (BX), K1, Y1
+	JMP       ready391
 
-zeros383:
-	VPXORD Z0, Z0, Z0
-	VPXORD Z1, Z1, Z1
+zeros390:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
 
-ready384:
+ready391:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed386
+	JLE   summed393
 
-k385:
+k392:
+	VMOVUPS.Z        (DX), K1, Y2
+	VFMADD231PS.BCST (BX), Y2, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y2, Y1
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	DECQ             SI
+	JNE              k392
+
+summed393:
+	CMPQ        104(AX), $0x00
+	JEQ         plain394
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+
+plain394:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	JMP     end360
+
+more389:
+	MOVQ      $0x00000001, R10
+	SHLXQ     SI, R10, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	TESTQ     BX, BX
+	JEQ       zeros395
+	VMOVUPS.Z (BX), K1, Z0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Z1
+	JMP       ready396
+
+zeros395:
+	VPXORD Z0, Z0, Z0
+	VPXORD Z1, Z1, Z1
+
+ready396:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed398
+
+k397:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (BX), Z2, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k385
+	JNE              k397
 
-summed386:
+summed398:
 	CMPQ        104(AX), $0x00
-	JEQ         plain387
+	JEQ         plain399
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5230,17 +5320,17 @@ summed386:
 	VMOVUPS.Z   Z1, K2, Z1
 	VMOVUPS     Z1, Z1
 
-plain387:
+plain399:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end354:
+end360:
 	VZEROUPPER
 	RET
 
 // func gemm3x512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -5251,12 +5341,12 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile389:
+tile401:
 	CMPQ    SI, $0x00000060
-	JLT     next390
+	JLT     next402
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros392
+	JEQ     zeros404
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5277,9 +5367,9 @@ tile389:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready393
+	JMP     ready405
 
-zeros392:
+zeros404:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5299,14 +5389,14 @@ zeros392:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready393:
+ready405:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed395
+	JLE   summed407
 
-k394:
+k406:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5337,11 +5427,11 @@ k394:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k394
+	JNE          k406
 
-summed395:
+summed407:
 	CMPQ        104(AX), $0x00
-	JEQ         plain396
+	JEQ         plain408
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5397,7 +5487,7 @@ summed395:
 	VMOVUPS.Z   Z17, K1, Z17
 	VMOVUPS     Z17, Z17
 
-plain396:
+plain408:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5422,20 +5512,20 @@ plain396:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same391
+	JEQ     same403
 	ADDQ    $0x00000180, BX
 
-same391:
+same403:
 	SUBQ $0x00000060, SI
-	JMP  tile389
+	JMP  tile401
 
-next390:
-tile397:
+next402:
+tile409:
 	CMPQ    SI, $0x00000020
-	JLT     next398
+	JLT     next410
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros400
+	JEQ     zeros412
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
@@ -5444,9 +5534,9 @@ tile397:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready401
+	JMP     ready413
 
-zeros400:
+zeros412:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5454,14 +5544,14 @@ zeros400:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready401:
+ready413:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed403
+	JLE   summed415
 
-k402:
+k414:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -5476,11 +5566,11 @@ k402:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k402
+	JNE          k414
 
-summed403:
+summed415:
 	CMPQ        104(AX), $0x00
-	JEQ         plain404
+	JEQ         plain416
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5500,7 +5590,7 @@ summed403:
 	VMOVUPS.Z   Z5, K1, Z5
 	VMOVUPS     Z5, Z5
 
-plain404:
+plain416:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5513,26 +5603,26 @@ plain404:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same399
+	JEQ     same411
 	ADDQ    $0x00000080, BX
 
-same399:
+same411:
 	SUBQ $0x00000020, SI
-	JMP  tile397
+	JMP  tile409
 
-next398:
+next410:
 	TESTQ     SI, SI
-	JLE       end388
+	JLE       end400
 	CMPQ      SI, $0x10
-	JEQ       one405
-	JLT       part406
+	JEQ       one417
+	JLT       part418
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros407
+	JEQ       zeros419
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -5541,9 +5631,9 @@ next398:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z4
 	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready408
+	JMP       ready420
 
-zeros407:
+zeros419:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5551,13 +5641,13 @@ zeros407:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready408:
+ready420:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed410
+	JLE   summed422
 
-k409:
+k421:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (BX), Z8
@@ -5572,11 +5662,11 @@ k409:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k409
+	JNE          k421
 
-summed410:
+summed422:
 	CMPQ        104(AX), $0x00
-	JEQ         plain411
+	JEQ         plain423
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5596,7 +5686,7 @@ summed410:
 	VMOVUPS.Z   Z5, K2, Z5
 	VMOVUPS     Z5, Z5
 
-plain411:
+plain423:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5605,30 +5695,30 @@ plain411:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end388
+	JMP     end400
 
-one405:
+one417:
 	TESTQ   BX, BX
-	JEQ     zeros412
+	JEQ     zeros424
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z2
-	JMP     ready413
+	JMP     ready425
 
-zeros412:
+zeros424:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready413:
+ready425:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed415
+	JLE   summed427
 
-k414:
+k426:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5636,11 +5726,11 @@ k414:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k414
+	JNE              k426
 
-summed415:
+summed427:
 	CMPQ        104(AX), $0x00
-	JEQ         plain416
+	JEQ         plain428
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5651,40 +5741,98 @@ summed415:
 	VMOVUPS.Z   Z2, K1, Z2
 	VMOVUPS     Z2, Z2
 
-plain416:
+plain428:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end388
+	JMP     end400
 
-part406:
+part418:
+	CMPQ      SI, $0x08
+	JGT       more429
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	TESTQ     BX, BX
-	JEQ       zeros417
+	JEQ       zeros430
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	JMP       ready431
+
+zeros430:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+
+ready431:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	TESTQ SI, SI
+	JLE   summed433
+
+k432:
+	VMOVUPS.Z        (DX), K1, Y3
+	VFMADD231PS.BCST (BX), Y3, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y3, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y3, Y2
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	DECQ             SI
+	JNE              k432
+
+summed433:
+	CMPQ        104(AX), $0x00
+	JEQ         plain434
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+
+plain434:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	JMP     end400
+
+more429:
+	MOVQ      $0x00000001, R10
+	SHLXQ     SI, R10, R10
+	DECQ      R10
+	KMOVW     R10, K1
+	TESTQ     BX, BX
+	JEQ       zeros435
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready418
+	JMP       ready436
 
-zeros417:
+zeros435:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready418:
+ready436:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	TESTQ SI, SI
-	JLE   summed420
+	JLE   summed438
 
-k419:
+k437:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (BX), Z3, Z0
 	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
@@ -5692,11 +5840,11 @@ k419:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k419
+	JNE              k437
 
-summed420:
+summed438:
 	CMPQ        104(AX), $0x00
-	JEQ         plain421
+	JEQ         plain439
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5707,19 +5855,19 @@ summed420:
 	VMOVUPS.Z   Z2, K2, Z2
 	VMOVUPS     Z2, Z2
 
-plain421:
+plain439:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end388:
+end400:
 	VZEROUPPER
 	RET
 
 // func gemm4x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -5731,12 +5879,12 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile423:
+tile441:
 	CMPQ    SI, $0x00000040
-	JLT     next424
+	JLT     next442
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros426
+	JEQ     zeros444
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -5756,9 +5904,9 @@ tile423:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready427
+	JMP     ready445
 
-zeros426:
+zeros444:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5776,16 +5924,16 @@ zeros426:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready427:
+ready445:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed429
+	JLE   summed447
 
-k428:
+k446:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z16
@@ -5815,11 +5963,11 @@ k428:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k428
+	JNE          k446
 
-summed429:
+summed447:
 	CMPQ        104(AX), $0x00
-	JEQ         plain430
+	JEQ         plain448
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5869,7 +6017,7 @@ summed429:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain430:
+plain448:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -5893,20 +6041,20 @@ plain430:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same425
+	JEQ     same443
 	ADDQ    $0x00000100, BX
 
-same425:
+same443:
 	SUBQ $0x00000040, SI
-	JMP  tile423
+	JMP  tile441
 
-next424:
-tile431:
+next442:
+tile449:
 	CMPQ    SI, $0x00000020
-	JLT     next432
+	JLT     next450
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros434
+	JEQ     zeros452
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -5918,9 +6066,9 @@ tile431:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready435
+	JMP     ready453
 
-zeros434:
+zeros452:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5930,16 +6078,16 @@ zeros434:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready435:
+ready453:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed437
+	JLE   summed455
 
-k436:
+k454:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z8
@@ -5959,11 +6107,11 @@ k436:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k436
+	JNE          k454
 
-summed437:
+summed455:
 	CMPQ        104(AX), $0x00
-	JEQ         plain438
+	JEQ         plain456
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5989,7 +6137,7 @@ summed437:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain438:
+plain456:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6005,26 +6153,26 @@ plain438:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same433
+	JEQ     same451
 	ADDQ    $0x00000080, BX
 
-same433:
+same451:
 	SUBQ $0x00000020, SI
-	JMP  tile431
+	JMP  tile449
 
-next432:
+next450:
 	TESTQ     SI, SI
-	JLE       end422
+	JLE       end440
 	CMPQ      SI, $0x10
-	JEQ       one439
-	JLT       part440
+	JEQ       one457
+	JLT       part458
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros441
+	JEQ       zeros459
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6036,9 +6184,9 @@ next432:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z6
 	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready442
+	JMP       ready460
 
-zeros441:
+zeros459:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6048,15 +6196,15 @@ zeros441:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready442:
+ready460:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R11
 	ADDQ  112(AX), R11
 	TESTQ SI, SI
-	JLE   summed444
+	JLE   summed462
 
-k443:
+k461:
 	PREFETCHT0   (R11)
 	ADDQ         120(AX), R11
 	VMOVUPS      (DX), Z8
@@ -6076,11 +6224,11 @@ k443:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k443
+	JNE          k461
 
-summed444:
+summed462:
 	CMPQ        104(AX), $0x00
-	JEQ         plain445
+	JEQ         plain463
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6106,7 +6254,7 @@ summed444:
 	VMOVUPS.Z   Z7, K2, Z7
 	VMOVUPS     Z7, Z7
 
-plain445:
+plain463:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6118,11 +6266,11 @@ plain445:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end422
+	JMP     end440
 
-one439:
+one457:
 	TESTQ   BX, BX
-	JEQ     zeros446
+	JEQ     zeros464
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6130,23 +6278,23 @@ one439:
 	VMOVUPS (BX), Z2
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z3
-	JMP     ready447
+	JMP     ready465
 
-zeros446:
+zeros464:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready447:
+ready465:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R11
 	ADDQ  112(AX), R11
 	TESTQ SI, SI
-	JLE   summed449
+	JLE   summed467
 
-k448:
+k466:
 	PREFETCHT1       (R11)
 	ADDQ             120(AX), R11
 	VMOVUPS          (DX), Z4
@@ -6157,11 +6305,11 @@ k448:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k448
+	JNE              k466
 
-summed449:
+summed467:
 	CMPQ        104(AX), $0x00
-	JEQ         plain450
+	JEQ         plain468
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6175,7 +6323,7 @@ summed449:
 	VMOVUPS.Z   Z3, K1, Z3
 	VMOVUPS     Z3, Z3
 
-plain450:
+plain468:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6183,15 +6331,86 @@ plain450:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end422
+	JMP     end440
 
-part440:
+part458:
+	CMPQ      SI, $0x08
+	JGT       more469
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros451
+	JEQ       zeros470
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	JMP       ready471
+
+zeros470:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+
+ready471:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
+	TESTQ SI, SI
+	JLE   summed473
+
+k472:
+	PREFETCHT1       (R11)
+	ADDQ             120(AX), R11
+	VMOVUPS.Z        (DX), K1, Y4
+	VFMADD231PS.BCST (BX), Y4, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y4, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y4, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y4, Y3
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	DECQ             SI
+	JNE              k472
+
+summed473:
+	CMPQ        104(AX), $0x00
+	JEQ         plain474
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+
+plain474:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	JMP     end440
+
+more469:
+	MOVQ      $0x00000001, R11
+	SHLXQ     SI, R11, R11
+	DECQ      R11
+	KMOVW     R11, K1
+	TESTQ     BX, BX
+	JEQ       zeros475
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6199,23 +6418,23 @@ part440:
 	VMOVUPS.Z (BX), K1, Z2
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready452
+	JMP       ready476
 
-zeros451:
+zeros475:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready452:
+ready476:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R11
 	ADDQ  112(AX), R11
 	TESTQ SI, SI
-	JLE   summed454
+	JLE   summed478
 
-k453:
+k477:
 	PREFETCHT1       (R11)
 	ADDQ             120(AX), R11
 	VMOVUPS.Z        (DX), K1, Z4
@@ -6226,11 +6445,11 @@ k453:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k453
+	JNE              k477
 
-summed454:
+summed478:
 	CMPQ        104(AX), $0x00
-	JEQ         plain455
+	JEQ         plain479
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6244,7 +6463,7 @@ summed454:
 	VMOVUPS.Z   Z3, K2, Z3
 	VMOVUPS     Z3, Z3
 
-plain455:
+plain479:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6253,12 +6472,12 @@ plain455:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end422:
+end440:
 	VZEROUPPER
 	RET
 
 // func gemm5x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -6270,12 +6489,12 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile457:
+tile481:
 	CMPQ    SI, $0x00000040
-	JLT     next458
+	JLT     next482
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros460
+	JEQ     zeros484
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -6300,9 +6519,9 @@ tile457:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready461
+	JMP     ready485
 
-zeros460:
+zeros484:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6324,16 +6543,16 @@ zeros460:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready461:
+ready485:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed463
+	JLE   summed487
 
-k462:
+k486:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z20
@@ -6368,11 +6587,11 @@ k462:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k462
+	JNE          k486
 
-summed463:
+summed487:
 	CMPQ        104(AX), $0x00
-	JEQ         plain464
+	JEQ         plain488
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6434,7 +6653,7 @@ summed463:
 	VMOVUPS.Z   Z19, K1, Z19
 	VMOVUPS     Z19, Z19
 
-plain464:
+plain488:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6463,20 +6682,20 @@ plain464:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same459
+	JEQ     same483
 	ADDQ    $0x00000100, BX
 
-same459:
+same483:
 	SUBQ $0x00000040, SI
-	JMP  tile457
+	JMP  tile481
 
-next458:
-tile465:
+next482:
+tile489:
 	CMPQ    SI, $0x00000020
-	JLT     next466
+	JLT     next490
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros468
+	JEQ     zeros492
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6491,9 +6710,9 @@ tile465:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready469
+	JMP     ready493
 
-zeros468:
+zeros492:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6505,16 +6724,16 @@ zeros468:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready469:
+ready493:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed471
+	JLE   summed495
 
-k470:
+k494:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z10
@@ -6537,11 +6756,11 @@ k470:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k470
+	JNE          k494
 
-summed471:
+summed495:
 	CMPQ        104(AX), $0x00
-	JEQ         plain472
+	JEQ         plain496
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6573,7 +6792,7 @@ summed471:
 	VMOVUPS.Z   Z9, K1, Z9
 	VMOVUPS     Z9, Z9
 
-plain472:
+plain496:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6592,26 +6811,26 @@ plain472:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same467
+	JEQ     same491
 	ADDQ    $0x00000080, BX
 
-same467:
+same491:
 	SUBQ $0x00000020, SI
-	JMP  tile465
+	JMP  tile489
 
-next466:
+next490:
 	TESTQ     SI, SI
-	JLE       end456
+	JLE       end480
 	CMPQ      SI, $0x10
-	JEQ       one473
-	JLT       part474
+	JEQ       one497
+	JLT       part498
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros475
+	JEQ       zeros499
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -6626,9 +6845,9 @@ next466:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z8
 	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready476
+	JMP       ready500
 
-zeros475:
+zeros499:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6640,15 +6859,15 @@ zeros475:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready476:
+ready500:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R11
 	ADDQ  112(AX), R11
 	TESTQ SI, SI
-	JLE   summed478
+	JLE   summed502
 
-k477:
+k501:
 	PREFETCHT0   (R11)
 	ADDQ         120(AX), R11
 	VMOVUPS      (DX), Z10
@@ -6671,11 +6890,11 @@ k477:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k477
+	JNE          k501
 
-summed478:
+summed502:
 	CMPQ        104(AX), $0x00
-	JEQ         plain479
+	JEQ         plain503
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6707,7 +6926,7 @@ summed478:
 	VMOVUPS.Z   Z9, K2, Z9
 	VMOVUPS     Z9, Z9
 
-plain479:
+plain503:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6722,11 +6941,11 @@ plain479:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end456
+	JMP     end480
 
-one473:
+one497:
 	TESTQ   BX, BX
-	JEQ     zeros480
+	JEQ     zeros504
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -6736,24 +6955,24 @@ one473:
 	VMOVUPS (BX), Z3
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z4
-	JMP     ready481
+	JMP     ready505
 
-zeros480:
+zeros504:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready481:
+ready505:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R11
 	ADDQ  112(AX), R11
 	TESTQ SI, SI
-	JLE   summed483
+	JLE   summed507
 
-k482:
+k506:
 	PREFETCHT1       (R11)
 	ADDQ             120(AX), R11
 	VMOVUPS          (DX), Z5
@@ -6765,11 +6984,11 @@ k482:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k482
+	JNE              k506
 
-summed483:
+summed507:
 	CMPQ        104(AX), $0x00
-	JEQ         plain484
+	JEQ         plain508
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6786,7 +7005,7 @@ summed483:
 	VMOVUPS.Z   Z4, K1, Z4
 	VMOVUPS     Z4, Z4
 
-plain484:
+plain508:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6796,15 +7015,95 @@ plain484:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end456
+	JMP     end480
 
-part474:
+part498:
+	CMPQ      SI, $0x08
+	JGT       more509
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	TESTQ     BX, BX
-	JEQ       zeros485
+	JEQ       zeros510
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	JMP       ready511
+
+zeros510:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+
+ready511:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	MOVQ  BX, R11
+	ADDQ  112(AX), R11
+	TESTQ SI, SI
+	JLE   summed513
+
+k512:
+	PREFETCHT1       (R11)
+	ADDQ             120(AX), R11
+	VMOVUPS.Z        (DX), K1, Y5
+	VFMADD231PS.BCST (BX), Y5, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y5, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y5, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y5, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y5, Y4
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	DECQ             SI
+	JNE              k512
+
+summed513:
+	CMPQ        104(AX), $0x00
+	JEQ         plain514
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+
+plain514:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	JMP     end480
+
+more509:
+	MOVQ      $0x00000001, R11
+	SHLXQ     SI, R11, R11
+	DECQ      R11
+	KMOVW     R11, K1
+	TESTQ     BX, BX
+	JEQ       zeros515
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -6814,24 +7113,24 @@ part474:
 	VMOVUPS.Z (BX), K1, Z3
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready486
+	JMP       ready516
 
-zeros485:
+zeros515:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready486:
+ready516:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R11
 	ADDQ  112(AX), R11
 	TESTQ SI, SI
-	JLE   summed488
+	JLE   summed518
 
-k487:
+k517:
 	PREFETCHT1       (R11)
 	ADDQ             120(AX), R11
 	VMOVUPS.Z        (DX), K1, Z5
@@ -6843,11 +7142,11 @@ k487:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k487
+	JNE              k517
 
-summed488:
+summed518:
 	CMPQ        104(AX), $0x00
-	JEQ         plain489
+	JEQ         plain519
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6864,7 +7163,7 @@ summed488:
 	VMOVUPS.Z   Z4, K2, Z4
 	VMOVUPS     Z4, Z4
 
-plain489:
+plain519:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6875,12 +7174,12 @@ plain489:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end456:
+end480:
 	VZEROUPPER
 	RET
 
 // func gemm6x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -6893,12 +7192,12 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile491:
+tile521:
 	CMPQ    SI, $0x00000040
-	JLT     next492
+	JLT     next522
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros494
+	JEQ     zeros524
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	VMOVUPS 128(R12), Z2
@@ -6928,9 +7227,9 @@ tile491:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready495
+	JMP     ready525
 
-zeros494:
+zeros524:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6956,16 +7255,16 @@ zeros494:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready495:
+ready525:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed497
+	JLE   summed527
 
-k496:
+k526:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z24
@@ -7005,11 +7304,11 @@ k496:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k496
+	JNE          k526
 
-summed497:
+summed527:
 	CMPQ        104(AX), $0x00
-	JEQ         plain498
+	JEQ         plain528
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7083,7 +7382,7 @@ summed497:
 	VMOVUPS.Z   Z23, K1, Z23
 	VMOVUPS     Z23, Z23
 
-plain498:
+plain528:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7117,20 +7416,20 @@ plain498:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same493
+	JEQ     same523
 	ADDQ    $0x00000100, BX
 
-same493:
+same523:
 	SUBQ $0x00000040, SI
-	JMP  tile491
+	JMP  tile521
 
-next492:
-tile499:
+next522:
+tile529:
 	CMPQ    SI, $0x00000020
-	JLT     next500
+	JLT     next530
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros502
+	JEQ     zeros532
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -7148,9 +7447,9 @@ tile499:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready503
+	JMP     ready533
 
-zeros502:
+zeros532:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7164,16 +7463,16 @@ zeros502:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready503:
+ready533:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed505
+	JLE   summed535
 
-k504:
+k534:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z12
@@ -7199,11 +7498,11 @@ k504:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k504
+	JNE          k534
 
-summed505:
+summed535:
 	CMPQ        104(AX), $0x00
-	JEQ         plain506
+	JEQ         plain536
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7241,7 +7540,7 @@ summed505:
 	VMOVUPS.Z   Z11, K1, Z11
 	VMOVUPS     Z11, Z11
 
-plain506:
+plain536:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7263,26 +7562,26 @@ plain506:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same501
+	JEQ     same531
 	ADDQ    $0x00000080, BX
 
-same501:
+same531:
 	SUBQ $0x00000020, SI
-	JMP  tile499
+	JMP  tile529
 
-next500:
+next530:
 	TESTQ     SI, SI
-	JLE       end490
+	JLE       end520
 	CMPQ      SI, $0x10
-	JEQ       one507
-	JLT       part508
+	JEQ       one537
+	JLT       part538
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros509
+	JEQ       zeros539
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7300,9 +7599,9 @@ next500:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z10
 	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready510
+	JMP       ready540
 
-zeros509:
+zeros539:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7316,15 +7615,15 @@ zeros509:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready510:
+ready540:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R12
 	ADDQ  112(AX), R12
 	TESTQ SI, SI
-	JLE   summed512
+	JLE   summed542
 
-k511:
+k541:
 	PREFETCHT0   (R12)
 	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z12
@@ -7350,11 +7649,11 @@ k511:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k511
+	JNE          k541
 
-summed512:
+summed542:
 	CMPQ        104(AX), $0x00
-	JEQ         plain513
+	JEQ         plain543
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7392,7 +7691,7 @@ summed512:
 	VMOVUPS.Z   Z11, K2, Z11
 	VMOVUPS     Z11, Z11
 
-plain513:
+plain543:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7410,11 +7709,11 @@ plain513:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end490
+	JMP     end520
 
-one507:
+one537:
 	TESTQ   BX, BX
-	JEQ     zeros514
+	JEQ     zeros544
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7426,9 +7725,9 @@ one507:
 	VMOVUPS (BX), Z4
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z5
-	JMP     ready515
+	JMP     ready545
 
-zeros514:
+zeros544:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7436,15 +7735,15 @@ zeros514:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready515:
+ready545:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R12
 	ADDQ  112(AX), R12
 	TESTQ SI, SI
-	JLE   summed517
+	JLE   summed547
 
-k516:
+k546:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z6
@@ -7457,11 +7756,11 @@ k516:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k516
+	JNE              k546
 
-summed517:
+summed547:
 	CMPQ        104(AX), $0x00
-	JEQ         plain518
+	JEQ         plain548
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7481,7 +7780,7 @@ summed517:
 	VMOVUPS.Z   Z5, K1, Z5
 	VMOVUPS     Z5, Z5
 
-plain518:
+plain548:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7493,15 +7792,104 @@ plain518:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end490
+	JMP     end520
 
-part508:
+part538:
+	CMPQ      SI, $0x08
+	JGT       more549
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros519
+	JEQ       zeros550
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	JMP       ready551
+
+zeros550:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+
+ready551:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
+	TESTQ SI, SI
+	JLE   summed553
+
+k552:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
+	VMOVUPS.Z        (DX), K1, Y6
+	VFMADD231PS.BCST (BX), Y6, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y6, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y6, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y6, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y6, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y6, Y5
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	DECQ             SI
+	JNE              k552
+
+summed553:
+	CMPQ        104(AX), $0x00
+	JEQ         plain554
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+
+plain554:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	JMP     end520
+
+more549:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros555
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -7513,9 +7901,9 @@ part508:
 	VMOVUPS.Z (BX), K1, Z4
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready520
+	JMP       ready556
 
-zeros519:
+zeros555:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7523,15 +7911,15 @@ zeros519:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready520:
+ready556:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R12
 	ADDQ  112(AX), R12
 	TESTQ SI, SI
-	JLE   summed522
+	JLE   summed558
 
-k521:
+k557:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z6
@@ -7544,11 +7932,11 @@ k521:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k521
+	JNE              k557
 
-summed522:
+summed558:
 	CMPQ        104(AX), $0x00
-	JEQ         plain523
+	JEQ         plain559
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7568,7 +7956,7 @@ summed522:
 	VMOVUPS.Z   Z5, K2, Z5
 	VMOVUPS     Z5, Z5
 
-plain523:
+plain559:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7581,12 +7969,12 @@ plain523:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end490:
+end520:
 	VZEROUPPER
 	RET
 
 // func gemm7x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -7599,12 +7987,12 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile525:
+tile561:
 	CMPQ    SI, $0x00000020
-	JLT     next526
+	JLT     next562
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros528
+	JEQ     zeros564
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -7625,9 +8013,9 @@ tile525:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready529
+	JMP     ready565
 
-zeros528:
+zeros564:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7643,16 +8031,16 @@ zeros528:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready529:
+ready565:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed531
+	JLE   summed567
 
-k530:
+k566:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z14
@@ -7681,11 +8069,11 @@ k530:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k530
+	JNE          k566
 
-summed531:
+summed567:
 	CMPQ        104(AX), $0x00
-	JEQ         plain532
+	JEQ         plain568
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7729,7 +8117,7 @@ summed531:
 	VMOVUPS.Z   Z13, K1, Z13
 	VMOVUPS     Z13, Z13
 
-plain532:
+plain568:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7754,26 +8142,26 @@ plain532:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same527
+	JEQ     same563
 	ADDQ    $0x00000080, BX
 
-same527:
+same563:
 	SUBQ $0x00000020, SI
-	JMP  tile525
+	JMP  tile561
 
-next526:
+next562:
 	TESTQ     SI, SI
-	JLE       end524
+	JLE       end560
 	CMPQ      SI, $0x10
-	JEQ       one533
-	JLT       part534
+	JEQ       one569
+	JLT       part570
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros535
+	JEQ       zeros571
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -7794,9 +8182,9 @@ next526:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z12
 	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready536
+	JMP       ready572
 
-zeros535:
+zeros571:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7812,15 +8200,15 @@ zeros535:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready536:
+ready572:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R12
 	ADDQ  112(AX), R12
 	TESTQ SI, SI
-	JLE   summed538
+	JLE   summed574
 
-k537:
+k573:
 	PREFETCHT0   (R12)
 	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z14
@@ -7849,11 +8237,11 @@ k537:
 	ADDQ         R9, DX
 	ADDQ         R8, BX
 	DECQ         SI
-	JNE          k537
+	JNE          k573
 
-summed538:
+summed574:
 	CMPQ        104(AX), $0x00
-	JEQ         plain539
+	JEQ         plain575
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7897,7 +8285,7 @@ summed538:
 	VMOVUPS.Z   Z13, K2, Z13
 	VMOVUPS     Z13, Z13
 
-plain539:
+plain575:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7918,11 +8306,11 @@ plain539:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end524
+	JMP     end560
 
-one533:
+one569:
 	TESTQ   BX, BX
-	JEQ     zeros540
+	JEQ     zeros576
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -7936,9 +8324,9 @@ one533:
 	VMOVUPS (BX), Z5
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z6
-	JMP     ready541
+	JMP     ready577
 
-zeros540:
+zeros576:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7947,15 +8335,15 @@ zeros540:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready541:
+ready577:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R12
 	ADDQ  112(AX), R12
 	TESTQ SI, SI
-	JLE   summed543
+	JLE   summed579
 
-k542:
+k578:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z7
@@ -7969,11 +8357,11 @@ k542:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k542
+	JNE              k578
 
-summed543:
+summed579:
 	CMPQ        104(AX), $0x00
-	JEQ         plain544
+	JEQ         plain580
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7996,7 +8384,7 @@ summed543:
 	VMOVUPS.Z   Z6, K1, Z6
 	VMOVUPS     Z6, Z6
 
-plain544:
+plain580:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8010,15 +8398,113 @@ plain544:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end524
+	JMP     end560
 
-part534:
+part570:
+	CMPQ      SI, $0x08
+	JGT       more581
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros545
+	JEQ       zeros582
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y6
+	JMP       ready583
+
+zeros582:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+
+ready583:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	MOVQ  BX, R12
+	ADDQ  112(AX), R12
+	TESTQ SI, SI
+	JLE   summed585
+
+k584:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
+	VMOVUPS.Z        (DX), K1, Y7
+	VFMADD231PS.BCST (BX), Y7, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y7, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y7, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y7, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y7, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y7, Y5
+	VFMADD231PS.BCST (BX)(R10*2), Y7, Y6
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	DECQ             SI
+	JNE              k584
+
+summed585:
+	CMPQ        104(AX), $0x00
+	JEQ         plain586
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z   Y6, K2, Y6
+	VMOVUPS     Y6, Y6
+
+plain586:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y6, K1, (CX)
+	JMP     end560
+
+more581:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros587
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8032,9 +8518,9 @@ part534:
 	VMOVUPS.Z (BX), K1, Z5
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready546
+	JMP       ready588
 
-zeros545:
+zeros587:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8043,15 +8529,15 @@ zeros545:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready546:
+ready588:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	MOVQ  BX, R12
 	ADDQ  112(AX), R12
 	TESTQ SI, SI
-	JLE   summed548
+	JLE   summed590
 
-k547:
+k589:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z7
@@ -8065,11 +8551,11 @@ k547:
 	ADDQ             R9, DX
 	ADDQ             R8, BX
 	DECQ             SI
-	JNE              k547
+	JNE              k589
 
-summed548:
+summed590:
 	CMPQ        104(AX), $0x00
-	JEQ         plain549
+	JEQ         plain591
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8092,7 +8578,7 @@ summed548:
 	VMOVUPS.Z   Z6, K2, Z6
 	VMOVUPS     Z6, Z6
 
-plain549:
+plain591:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8107,12 +8593,12 @@ plain549:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end524:
+end560:
 	VZEROUPPER
 	RET
 
 // func gemm8x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm8x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -8125,12 +8611,12 @@ TEXT ·gemm8x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile551:
+tile593:
 	CMPQ    SI, $0x00000020
-	JLT     next552
+	JLT     next594
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros554
+	JEQ     zeros596
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8154,9 +8640,9 @@ tile551:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready555
+	JMP     ready597
 
-zeros554:
+zeros596:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8174,7 +8660,7 @@ zeros554:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready555:
+ready597:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -8183,9 +8669,9 @@ ready555:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed557
+	JLE   summed599
 
-k556:
+k598:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z16
@@ -8218,11 +8704,11 @@ k556:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k556
+	JNE          k598
 
-summed557:
+summed599:
 	CMPQ        104(AX), $0x00
-	JEQ         plain558
+	JEQ         plain600
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8272,7 +8758,7 @@ summed557:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain558:
+plain600:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8300,26 +8786,26 @@ plain558:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same553
+	JEQ     same595
 	ADDQ    $0x00000080, BX
 
-same553:
+same595:
 	SUBQ $0x00000020, SI
-	JMP  tile551
+	JMP  tile593
 
-next552:
+next594:
 	TESTQ     SI, SI
-	JLE       end550
+	JLE       end592
 	CMPQ      SI, $0x10
-	JEQ       one559
-	JLT       part560
+	JEQ       one601
+	JLT       part602
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros561
+	JEQ       zeros603
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8343,9 +8829,9 @@ next552:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z14
 	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready562
+	JMP       ready604
 
-zeros561:
+zeros603:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8363,7 +8849,7 @@ zeros561:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready562:
+ready604:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -8371,9 +8857,9 @@ ready562:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed564
+	JLE   summed606
 
-k563:
+k605:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z16
@@ -8406,11 +8892,11 @@ k563:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k563
+	JNE          k605
 
-summed564:
+summed606:
 	CMPQ        104(AX), $0x00
-	JEQ         plain565
+	JEQ         plain607
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8460,7 +8946,7 @@ summed564:
 	VMOVUPS.Z   Z15, K2, Z15
 	VMOVUPS     Z15, Z15
 
-plain565:
+plain607:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8484,11 +8970,11 @@ plain565:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end550
+	JMP     end592
 
-one559:
+one601:
 	TESTQ   BX, BX
-	JEQ     zeros566
+	JEQ     zeros608
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -8504,9 +8990,9 @@ one559:
 	VMOVUPS (BX), Z6
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z7
-	JMP     ready567
+	JMP     ready609
 
-zeros566:
+zeros608:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8516,7 +9002,7 @@ zeros566:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready567:
+ready609:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -8524,9 +9010,9 @@ ready567:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed569
+	JLE   summed611
 
-k568:
+k610:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z8
@@ -8542,11 +9028,11 @@ k568:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k568
+	JNE              k610
 
-summed569:
+summed611:
 	CMPQ        104(AX), $0x00
-	JEQ         plain570
+	JEQ         plain612
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8572,7 +9058,7 @@ summed569:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain570:
+plain612:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8588,15 +9074,125 @@ plain570:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end550
+	JMP     end592
 
-part560:
+part602:
+	CMPQ      SI, $0x08
+	JGT       more613
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros571
+	JEQ       zeros614
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y6
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y7
+	JMP       ready615
+
+zeros614:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+
+ready615:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	LEAQ  (BX)(R11*1), R12
+	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
+	TESTQ SI, SI
+	JLE   summed617
+
+k616:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
+	VMOVUPS.Z        (DX), K1, Y8
+	VFMADD231PS.BCST (BX), Y8, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y8, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y8, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y8, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y8, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y8, Y5
+	VFMADD231PS.BCST (BX)(R10*2), Y8, Y6
+	VFMADD231PS.BCST (R12), Y8, Y7
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             SI
+	JNE              k616
+
+summed617:
+	CMPQ        104(AX), $0x00
+	JEQ         plain618
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z   Y6, K2, Y6
+	VMOVUPS     Y6, Y6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z   Y7, K2, Y7
+	VMOVUPS     Y7, Y7
+
+plain618:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y6, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y7, K1, (CX)
+	JMP     end592
+
+more613:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros619
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -8612,9 +9208,9 @@ part560:
 	VMOVUPS.Z (BX), K1, Z6
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready572
+	JMP       ready620
 
-zeros571:
+zeros619:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8624,7 +9220,7 @@ zeros571:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready572:
+ready620:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -8632,9 +9228,9 @@ ready572:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed574
+	JLE   summed622
 
-k573:
+k621:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z8
@@ -8650,11 +9246,11 @@ k573:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k573
+	JNE              k621
 
-summed574:
+summed622:
 	CMPQ        104(AX), $0x00
-	JEQ         plain575
+	JEQ         plain623
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8680,7 +9276,7 @@ summed574:
 	VMOVUPS.Z   Z7, K2, Z7
 	VMOVUPS     Z7, Z7
 
-plain575:
+plain623:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8697,12 +9293,12 @@ plain575:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end550:
+end592:
 	VZEROUPPER
 	RET
 
 // func gemm9x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm9x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -8715,12 +9311,12 @@ TEXT ·gemm9x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile577:
+tile625:
 	CMPQ    SI, $0x00000020
-	JLT     next578
+	JLT     next626
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros580
+	JEQ     zeros628
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8747,9 +9343,9 @@ tile577:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready581
+	JMP     ready629
 
-zeros580:
+zeros628:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8769,7 +9365,7 @@ zeros580:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready581:
+ready629:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -8778,9 +9374,9 @@ ready581:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed583
+	JLE   summed631
 
-k582:
+k630:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z18
@@ -8816,11 +9412,11 @@ k582:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k582
+	JNE          k630
 
-summed583:
+summed631:
 	CMPQ        104(AX), $0x00
-	JEQ         plain584
+	JEQ         plain632
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8876,7 +9472,7 @@ summed583:
 	VMOVUPS.Z   Z17, K1, Z17
 	VMOVUPS     Z17, Z17
 
-plain584:
+plain632:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8907,26 +9503,26 @@ plain584:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same579
+	JEQ     same627
 	ADDQ    $0x00000080, BX
 
-same579:
+same627:
 	SUBQ $0x00000020, SI
-	JMP  tile577
+	JMP  tile625
 
-next578:
+next626:
 	TESTQ     SI, SI
-	JLE       end576
+	JLE       end624
 	CMPQ      SI, $0x10
-	JEQ       one585
-	JLT       part586
+	JEQ       one633
+	JLT       part634
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros587
+	JEQ       zeros635
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -8953,9 +9549,9 @@ next578:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z16
 	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready588
+	JMP       ready636
 
-zeros587:
+zeros635:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8975,7 +9571,7 @@ zeros587:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready588:
+ready636:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -8983,9 +9579,9 @@ ready588:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed590
+	JLE   summed638
 
-k589:
+k637:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z18
@@ -9021,11 +9617,11 @@ k589:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k589
+	JNE          k637
 
-summed590:
+summed638:
 	CMPQ        104(AX), $0x00
-	JEQ         plain591
+	JEQ         plain639
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9081,7 +9677,7 @@ summed590:
 	VMOVUPS.Z   Z17, K2, Z17
 	VMOVUPS     Z17, Z17
 
-plain591:
+plain639:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9108,11 +9704,11 @@ plain591:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end576
+	JMP     end624
 
-one585:
+one633:
 	TESTQ   BX, BX
-	JEQ     zeros592
+	JEQ     zeros640
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -9130,9 +9726,9 @@ one585:
 	VMOVUPS (BX), Z7
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z8
-	JMP     ready593
+	JMP     ready641
 
-zeros592:
+zeros640:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9143,7 +9739,7 @@ zeros592:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready593:
+ready641:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -9151,9 +9747,9 @@ ready593:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed595
+	JLE   summed643
 
-k594:
+k642:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z9
@@ -9170,11 +9766,11 @@ k594:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k594
+	JNE              k642
 
-summed595:
+summed643:
 	CMPQ        104(AX), $0x00
-	JEQ         plain596
+	JEQ         plain644
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9203,7 +9799,7 @@ summed595:
 	VMOVUPS.Z   Z8, K1, Z8
 	VMOVUPS     Z8, Z8
 
-plain596:
+plain644:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9221,15 +9817,134 @@ plain596:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end576
+	JMP     end624
 
-part586:
+part634:
+	CMPQ      SI, $0x08
+	JGT       more645
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros597
+	JEQ       zeros646
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y6
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y7
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y8
+	JMP       ready647
+
+zeros646:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+
+ready647:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	LEAQ  (BX)(R11*1), R12
+	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
+	TESTQ SI, SI
+	JLE   summed649
+
+k648:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
+	VMOVUPS.Z        (DX), K1, Y9
+	VFMADD231PS.BCST (BX), Y9, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y9, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y9, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y9, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y9, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y9, Y5
+	VFMADD231PS.BCST (BX)(R10*2), Y9, Y6
+	VFMADD231PS.BCST (R12), Y9, Y7
+	VFMADD231PS.BCST (BX)(DI*8), Y9, Y8
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             SI
+	JNE              k648
+
+summed649:
+	CMPQ        104(AX), $0x00
+	JEQ         plain650
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z   Y6, K2, Y6
+	VMOVUPS     Y6, Y6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z   Y7, K2, Y7
+	VMOVUPS     Y7, Y7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z   Y8, K2, Y8
+	VMOVUPS     Y8, Y8
+
+plain650:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y6, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y7, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y8, K1, (CX)
+	JMP     end624
+
+more645:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros651
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -9247,9 +9962,9 @@ part586:
 	VMOVUPS.Z (BX), K1, Z7
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready598
+	JMP       ready652
 
-zeros597:
+zeros651:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9260,7 +9975,7 @@ zeros597:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready598:
+ready652:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -9268,9 +9983,9 @@ ready598:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed600
+	JLE   summed654
 
-k599:
+k653:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z9
@@ -9287,11 +10002,11 @@ k599:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k599
+	JNE              k653
 
-summed600:
+summed654:
 	CMPQ        104(AX), $0x00
-	JEQ         plain601
+	JEQ         plain655
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9320,7 +10035,7 @@ summed600:
 	VMOVUPS.Z   Z8, K2, Z8
 	VMOVUPS     Z8, Z8
 
-plain601:
+plain655:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9339,12 +10054,12 @@ plain601:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end576:
+end624:
 	VZEROUPPER
 	RET
 
 // func gemm10x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm10x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -9357,12 +10072,12 @@ TEXT ·gemm10x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile603:
+tile657:
 	CMPQ    SI, $0x00000020
-	JLT     next604
+	JLT     next658
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros606
+	JEQ     zeros660
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -9392,9 +10107,9 @@ tile603:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready607
+	JMP     ready661
 
-zeros606:
+zeros660:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9416,7 +10131,7 @@ zeros606:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready607:
+ready661:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -9425,9 +10140,9 @@ ready607:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed609
+	JLE   summed663
 
-k608:
+k662:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z20
@@ -9466,11 +10181,11 @@ k608:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k608
+	JNE          k662
 
-summed609:
+summed663:
 	CMPQ        104(AX), $0x00
-	JEQ         plain610
+	JEQ         plain664
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9532,7 +10247,7 @@ summed609:
 	VMOVUPS.Z   Z19, K1, Z19
 	VMOVUPS     Z19, Z19
 
-plain610:
+plain664:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -9566,26 +10281,26 @@ plain610:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same605
+	JEQ     same659
 	ADDQ    $0x00000080, BX
 
-same605:
+same659:
 	SUBQ $0x00000020, SI
-	JMP  tile603
+	JMP  tile657
 
-next604:
+next658:
 	TESTQ     SI, SI
-	JLE       end602
+	JLE       end656
 	CMPQ      SI, $0x10
-	JEQ       one611
-	JLT       part612
+	JEQ       one665
+	JLT       part666
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros613
+	JEQ       zeros667
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -9615,9 +10330,9 @@ next604:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z18
 	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready614
+	JMP       ready668
 
-zeros613:
+zeros667:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9639,7 +10354,7 @@ zeros613:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready614:
+ready668:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -9647,9 +10362,9 @@ ready614:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed616
+	JLE   summed670
 
-k615:
+k669:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z20
@@ -9688,11 +10403,11 @@ k615:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k615
+	JNE          k669
 
-summed616:
+summed670:
 	CMPQ        104(AX), $0x00
-	JEQ         plain617
+	JEQ         plain671
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9754,7 +10469,7 @@ summed616:
 	VMOVUPS.Z   Z19, K2, Z19
 	VMOVUPS     Z19, Z19
 
-plain617:
+plain671:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9784,11 +10499,11 @@ plain617:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end602
+	JMP     end656
 
-one611:
+one665:
 	TESTQ   BX, BX
-	JEQ     zeros618
+	JEQ     zeros672
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -9808,9 +10523,9 @@ one611:
 	VMOVUPS (BX), Z8
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z9
-	JMP     ready619
+	JMP     ready673
 
-zeros618:
+zeros672:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9822,7 +10537,7 @@ zeros618:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready619:
+ready673:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -9830,9 +10545,9 @@ ready619:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed621
+	JLE   summed675
 
-k620:
+k674:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z10
@@ -9850,11 +10565,11 @@ k620:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k620
+	JNE              k674
 
-summed621:
+summed675:
 	CMPQ        104(AX), $0x00
-	JEQ         plain622
+	JEQ         plain676
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9886,7 +10601,7 @@ summed621:
 	VMOVUPS.Z   Z9, K1, Z9
 	VMOVUPS     Z9, Z9
 
-plain622:
+plain676:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9906,15 +10621,143 @@ plain622:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end602
+	JMP     end656
 
-part612:
+part666:
+	CMPQ      SI, $0x08
+	JGT       more677
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros623
+	JEQ       zeros678
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y6
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y7
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y8
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y9
+	JMP       ready679
+
+zeros678:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	VPXORD Y9, Y9, Y9
+
+ready679:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	LEAQ  (BX)(R11*1), R12
+	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
+	TESTQ SI, SI
+	JLE   summed681
+
+k680:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
+	VMOVUPS.Z        (DX), K1, Y10
+	VFMADD231PS.BCST (BX), Y10, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y10, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y10, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y10, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y10, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y10, Y5
+	VFMADD231PS.BCST (BX)(R10*2), Y10, Y6
+	VFMADD231PS.BCST (R12), Y10, Y7
+	VFMADD231PS.BCST (BX)(DI*8), Y10, Y8
+	VFMADD231PS.BCST (R12)(DI*2), Y10, Y9
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             SI
+	JNE              k680
+
+summed681:
+	CMPQ        104(AX), $0x00
+	JEQ         plain682
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z   Y6, K2, Y6
+	VMOVUPS     Y6, Y6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z   Y7, K2, Y7
+	VMOVUPS     Y7, Y7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z   Y8, K2, Y8
+	VMOVUPS     Y8, Y8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z   Y9, K2, Y9
+	VMOVUPS     Y9, Y9
+
+plain682:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y6, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y7, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y8, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y9, K1, (CX)
+	JMP     end656
+
+more677:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros683
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -9934,9 +10777,9 @@ part612:
 	VMOVUPS.Z (BX), K1, Z8
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready624
+	JMP       ready684
 
-zeros623:
+zeros683:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9948,7 +10791,7 @@ zeros623:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready624:
+ready684:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -9956,9 +10799,9 @@ ready624:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed626
+	JLE   summed686
 
-k625:
+k685:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z10
@@ -9976,11 +10819,11 @@ k625:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k625
+	JNE              k685
 
-summed626:
+summed686:
 	CMPQ        104(AX), $0x00
-	JEQ         plain627
+	JEQ         plain687
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10012,7 +10855,7 @@ summed626:
 	VMOVUPS.Z   Z9, K2, Z9
 	VMOVUPS     Z9, Z9
 
-plain627:
+plain687:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10033,12 +10876,12 @@ plain627:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end602:
+end656:
 	VZEROUPPER
 	RET
 
 // func gemm11x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm11x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -10051,12 +10894,12 @@ TEXT ·gemm11x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile629:
+tile689:
 	CMPQ    SI, $0x00000020
-	JLT     next630
+	JLT     next690
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros632
+	JEQ     zeros692
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10089,9 +10932,9 @@ tile629:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready633
+	JMP     ready693
 
-zeros632:
+zeros692:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10115,7 +10958,7 @@ zeros632:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready633:
+ready693:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -10124,9 +10967,9 @@ ready633:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed635
+	JLE   summed695
 
-k634:
+k694:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z22
@@ -10168,11 +11011,11 @@ k634:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k634
+	JNE          k694
 
-summed635:
+summed695:
 	CMPQ        104(AX), $0x00
-	JEQ         plain636
+	JEQ         plain696
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10240,7 +11083,7 @@ summed635:
 	VMOVUPS.Z   Z21, K1, Z21
 	VMOVUPS     Z21, Z21
 
-plain636:
+plain696:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -10277,26 +11120,26 @@ plain636:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same631
+	JEQ     same691
 	ADDQ    $0x00000080, BX
 
-same631:
+same691:
 	SUBQ $0x00000020, SI
-	JMP  tile629
+	JMP  tile689
 
-next630:
+next690:
 	TESTQ     SI, SI
-	JLE       end628
+	JLE       end688
 	CMPQ      SI, $0x10
-	JEQ       one637
-	JLT       part638
+	JEQ       one697
+	JLT       part698
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros639
+	JEQ       zeros699
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -10329,9 +11172,9 @@ next630:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z20
 	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready640
+	JMP       ready700
 
-zeros639:
+zeros699:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10355,7 +11198,7 @@ zeros639:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready640:
+ready700:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -10363,9 +11206,9 @@ ready640:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed642
+	JLE   summed702
 
-k641:
+k701:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z22
@@ -10407,11 +11250,11 @@ k641:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k641
+	JNE          k701
 
-summed642:
+summed702:
 	CMPQ        104(AX), $0x00
-	JEQ         plain643
+	JEQ         plain703
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10479,7 +11322,7 @@ summed642:
 	VMOVUPS.Z   Z21, K2, Z21
 	VMOVUPS     Z21, Z21
 
-plain643:
+plain703:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -10512,11 +11355,11 @@ plain643:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end628
+	JMP     end688
 
-one637:
+one697:
 	TESTQ   BX, BX
-	JEQ     zeros644
+	JEQ     zeros704
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -10538,9 +11381,9 @@ one637:
 	VMOVUPS (BX), Z9
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z10
-	JMP     ready645
+	JMP     ready705
 
-zeros644:
+zeros704:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10553,7 +11396,7 @@ zeros644:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready645:
+ready705:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -10561,9 +11404,9 @@ ready645:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed647
+	JLE   summed707
 
-k646:
+k706:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z11
@@ -10582,11 +11425,11 @@ k646:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k646
+	JNE              k706
 
-summed647:
+summed707:
 	CMPQ        104(AX), $0x00
-	JEQ         plain648
+	JEQ         plain708
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10621,7 +11464,7 @@ summed647:
 	VMOVUPS.Z   Z10, K1, Z10
 	VMOVUPS     Z10, Z10
 
-plain648:
+plain708:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -10643,15 +11486,152 @@ plain648:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end628
+	JMP     end688
 
-part638:
+part698:
+	CMPQ      SI, $0x08
+	JGT       more709
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros649
+	JEQ       zeros710
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y6
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y7
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y8
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y9
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y10
+	JMP       ready711
+
+zeros710:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	VPXORD Y9, Y9, Y9
+	VPXORD Y10, Y10, Y10
+
+ready711:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	LEAQ  (BX)(R11*1), R12
+	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
+	TESTQ SI, SI
+	JLE   summed713
+
+k712:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
+	VMOVUPS.Z        (DX), K1, Y11
+	VFMADD231PS.BCST (BX), Y11, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y11, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y11, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y11, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y11, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y11, Y5
+	VFMADD231PS.BCST (BX)(R10*2), Y11, Y6
+	VFMADD231PS.BCST (R12), Y11, Y7
+	VFMADD231PS.BCST (BX)(DI*8), Y11, Y8
+	VFMADD231PS.BCST (R12)(DI*2), Y11, Y9
+	VFMADD231PS.BCST (BX)(R11*2), Y11, Y10
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             SI
+	JNE              k712
+
+summed713:
+	CMPQ        104(AX), $0x00
+	JEQ         plain714
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z   Y6, K2, Y6
+	VMOVUPS     Y6, Y6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z   Y7, K2, Y7
+	VMOVUPS     Y7, Y7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z   Y8, K2, Y8
+	VMOVUPS     Y8, Y8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z   Y9, K2, Y9
+	VMOVUPS     Y9, Y9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z   Y10, K2, Y10
+	VMOVUPS     Y10, Y10
+
+plain714:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y6, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y7, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y8, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y9, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y10, K1, (CX)
+	JMP     end688
+
+more709:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros715
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -10673,9 +11653,9 @@ part638:
 	VMOVUPS.Z (BX), K1, Z9
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready650
+	JMP       ready716
 
-zeros649:
+zeros715:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10688,7 +11668,7 @@ zeros649:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready650:
+ready716:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -10696,9 +11676,9 @@ ready650:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed652
+	JLE   summed718
 
-k651:
+k717:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z11
@@ -10717,11 +11697,11 @@ k651:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k651
+	JNE              k717
 
-summed652:
+summed718:
 	CMPQ        104(AX), $0x00
-	JEQ         plain653
+	JEQ         plain719
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10756,7 +11736,7 @@ summed652:
 	VMOVUPS.Z   Z10, K2, Z10
 	VMOVUPS     Z10, Z10
 
-plain653:
+plain719:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10779,12 +11759,12 @@ plain653:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end628:
+end688:
 	VZEROUPPER
 	RET
 
 // func gemm12x512(args *byte)
-// Requires: AVX, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·gemm12x512(SB), NOSPLIT, $8-8
 	MOVQ args+0(FP), AX
 	MOVQ (AX), CX
@@ -10797,12 +11777,12 @@ TEXT ·gemm12x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile655:
+tile721:
 	CMPQ    SI, $0x00000020
-	JLT     next656
+	JLT     next722
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros658
+	JEQ     zeros724
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10838,9 +11818,9 @@ tile655:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready659
+	JMP     ready725
 
-zeros658:
+zeros724:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10866,7 +11846,7 @@ zeros658:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready659:
+ready725:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -10875,9 +11855,9 @@ ready659:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed661
+	JLE   summed727
 
-k660:
+k726:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z24
@@ -10922,11 +11902,11 @@ k660:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k660
+	JNE          k726
 
-summed661:
+summed727:
 	CMPQ        104(AX), $0x00
-	JEQ         plain662
+	JEQ         plain728
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -11000,7 +11980,7 @@ summed661:
 	VMOVUPS.Z   Z23, K1, Z23
 	VMOVUPS     Z23, Z23
 
-plain662:
+plain728:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -11040,26 +12020,26 @@ plain662:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same657
+	JEQ     same723
 	ADDQ    $0x00000080, BX
 
-same657:
+same723:
 	SUBQ $0x00000020, SI
-	JMP  tile655
+	JMP  tile721
 
-next656:
+next722:
 	TESTQ     SI, SI
-	JLE       end654
+	JLE       end720
 	CMPQ      SI, $0x10
-	JEQ       one663
-	JLT       part664
+	JEQ       one729
+	JLT       part730
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros665
+	JEQ       zeros731
 	VMOVUPS   (BX), Z0
 	VMOVUPS.Z 64(BX), K1, Z1
 	ADDQ      80(AX), BX
@@ -11095,9 +12075,9 @@ next656:
 	ADDQ      80(AX), BX
 	VMOVUPS   (BX), Z22
 	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready666
+	JMP       ready732
 
-zeros665:
+zeros731:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11123,7 +12103,7 @@ zeros665:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready666:
+ready732:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -11131,9 +12111,9 @@ ready666:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed668
+	JLE   summed734
 
-k667:
+k733:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z24
@@ -11178,11 +12158,11 @@ k667:
 	ADDQ         R8, BX
 	ADDQ         R8, R12
 	DECQ         SI
-	JNE          k667
+	JNE          k733
 
-summed668:
+summed734:
 	CMPQ        104(AX), $0x00
-	JEQ         plain669
+	JEQ         plain735
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -11256,7 +12236,7 @@ summed668:
 	VMOVUPS.Z   Z23, K2, Z23
 	VMOVUPS     Z23, Z23
 
-plain669:
+plain735:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -11292,11 +12272,11 @@ plain669:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end654
+	JMP     end720
 
-one663:
+one729:
 	TESTQ   BX, BX
-	JEQ     zeros670
+	JEQ     zeros736
 	VMOVUPS (BX), Z0
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z1
@@ -11320,9 +12300,9 @@ one663:
 	VMOVUPS (BX), Z10
 	ADDQ    80(AX), BX
 	VMOVUPS (BX), Z11
-	JMP     ready671
+	JMP     ready737
 
-zeros670:
+zeros736:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11336,7 +12316,7 @@ zeros670:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready671:
+ready737:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -11344,9 +12324,9 @@ ready671:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed673
+	JLE   summed739
 
-k672:
+k738:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z12
@@ -11366,11 +12346,11 @@ k672:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k672
+	JNE              k738
 
-summed673:
+summed739:
 	CMPQ        104(AX), $0x00
-	JEQ         plain674
+	JEQ         plain740
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -11408,7 +12388,7 @@ summed673:
 	VMOVUPS.Z   Z11, K1, Z11
 	VMOVUPS     Z11, Z11
 
-plain674:
+plain740:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -11432,15 +12412,161 @@ plain674:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end654
+	JMP     end720
 
-part664:
+part730:
+	CMPQ      SI, $0x08
+	JGT       more741
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	TESTQ     BX, BX
-	JEQ       zeros675
+	JEQ       zeros742
+	VMOVUPS.Z (BX), K1, Y0
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y1
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y2
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y3
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y4
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y5
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y6
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y7
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y8
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y9
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y10
+	ADDQ      80(AX), BX
+	VMOVUPS.Z (BX), K1, Y11
+	JMP       ready743
+
+zeros742:
+	VPXORD Y0, Y0, Y0
+	VPXORD Y1, Y1, Y1
+	VPXORD Y2, Y2, Y2
+	VPXORD Y3, Y3, Y3
+	VPXORD Y4, Y4, Y4
+	VPXORD Y5, Y5, Y5
+	VPXORD Y6, Y6, Y6
+	VPXORD Y7, Y7, Y7
+	VPXORD Y8, Y8, Y8
+	VPXORD Y9, Y9, Y9
+	VPXORD Y10, Y10, Y10
+	VPXORD Y11, Y11, Y11
+
+ready743:
+	MOVQ  8(AX), BX
+	MOVQ  48(AX), SI
+	LEAQ  (BX)(R11*1), R12
+	LEAQ  (R12)(DI*2), R12
+	MOVQ  BX, R13
+	ADDQ  112(AX), R13
+	TESTQ SI, SI
+	JLE   summed745
+
+k744:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
+	VMOVUPS.Z        (DX), K1, Y12
+	VFMADD231PS.BCST (BX), Y12, Y0
+	VFMADD231PS.BCST (BX)(DI*1), Y12, Y1
+	VFMADD231PS.BCST (BX)(DI*2), Y12, Y2
+	VFMADD231PS.BCST (BX)(R10*1), Y12, Y3
+	VFMADD231PS.BCST (BX)(DI*4), Y12, Y4
+	VFMADD231PS.BCST (BX)(R11*1), Y12, Y5
+	VFMADD231PS.BCST (BX)(R10*2), Y12, Y6
+	VFMADD231PS.BCST (R12), Y12, Y7
+	VFMADD231PS.BCST (BX)(DI*8), Y12, Y8
+	VFMADD231PS.BCST (R12)(DI*2), Y12, Y9
+	VFMADD231PS.BCST (BX)(R11*2), Y12, Y10
+	VFMADD231PS.BCST (R12)(DI*4), Y12, Y11
+	ADDQ             R9, DX
+	ADDQ             R8, BX
+	ADDQ             R8, R12
+	DECQ             SI
+	JNE              k744
+
+summed745:
+	CMPQ        104(AX), $0x00
+	JEQ         plain746
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
+	VMOVUPS.Z   Y0, K2, Y0
+	VMOVUPS     Y0, Y0
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y1, K2
+	VMOVUPS.Z   Y1, K2, Y1
+	VMOVUPS     Y1, Y1
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z   Y2, K2, Y2
+	VMOVUPS     Y2, Y2
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z   Y3, K2, Y3
+	VMOVUPS     Y3, Y3
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z   Y4, K2, Y4
+	VMOVUPS     Y4, Y4
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z   Y5, K2, Y5
+	VMOVUPS     Y5, Y5
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z   Y6, K2, Y6
+	VMOVUPS     Y6, Y6
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z   Y7, K2, Y7
+	VMOVUPS     Y7, Y7
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z   Y8, K2, Y8
+	VMOVUPS     Y8, Y8
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z   Y9, K2, Y9
+	VMOVUPS     Y9, Y9
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z   Y10, K2, Y10
+	VMOVUPS     Y10, Y10
+	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z   Y11, K2, Y11
+	VMOVUPS     Y11, Y11
+
+plain746:
+	VMOVUPS Y0, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y1, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y2, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y3, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y4, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y5, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y6, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y7, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y8, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y9, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y10, K1, (CX)
+	ADDQ    56(AX), CX
+	VMOVUPS Y11, K1, (CX)
+	JMP     end720
+
+more741:
+	MOVQ      $0x00000001, R12
+	SHLXQ     SI, R12, R12
+	DECQ      R12
+	KMOVW     R12, K1
+	TESTQ     BX, BX
+	JEQ       zeros747
 	VMOVUPS.Z (BX), K1, Z0
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z1
@@ -11464,9 +12590,9 @@ part664:
 	VMOVUPS.Z (BX), K1, Z10
 	ADDQ      80(AX), BX
 	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready676
+	JMP       ready748
 
-zeros675:
+zeros747:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11480,7 +12606,7 @@ zeros675:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready676:
+ready748:
 	MOVQ  8(AX), BX
 	MOVQ  48(AX), SI
 	LEAQ  (BX)(R11*1), R12
@@ -11488,9 +12614,9 @@ ready676:
 	MOVQ  BX, R13
 	ADDQ  112(AX), R13
 	TESTQ SI, SI
-	JLE   summed678
+	JLE   summed750
 
-k677:
+k749:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z12
@@ -11510,11 +12636,11 @@ k677:
 	ADDQ             R8, BX
 	ADDQ             R8, R12
 	DECQ             SI
-	JNE              k677
+	JNE              k749
 
-summed678:
+summed750:
 	CMPQ        104(AX), $0x00
-	JEQ         plain679
+	JEQ         plain751
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -11552,7 +12678,7 @@ summed678:
 	VMOVUPS.Z   Z11, K2, Z11
 	VMOVUPS     Z11, Z11
 
-plain679:
+plain751:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -11577,54 +12703,54 @@ plain679:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end654:
+end720:
 	VZEROUPPER
 	RET
 
 // func sparseGemm512(args *byte)
-// Requires: AVX, AVX512F, BMI2
+// Requires: AVX, AVX512F, AVX512VL, BMI2, FMA3
 TEXT ·sparseGemm512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end680
+	JLE  end752
 	CMPQ 40(AX), $0x00
-	JLE  end680
+	JLE  end752
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile681:
+tile753:
 	CMPQ SI, $0x00000040
-	JLT  next682
+	JLT  next754
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row684:
+row756:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros686
+	JEQ     zeros758
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
 	VMOVUPS 192(R11), Z3
-	JMP     ready687
+	JMP     ready759
 
-zeros686:
+zeros758:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready687:
+ready759:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed689
+	JEQ   summed761
 
-term688:
+term760:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -11635,61 +12761,61 @@ term688:
 	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term688
+	JNE          term760
 
-summed689:
+summed761:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	VMOVUPS Z2, 128(R11)
 	VMOVUPS Z3, 192(R11)
 	DECQ    R10
-	JLE     last685
+	JLE     last757
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row684
+	JEQ     row756
 	ADDQ    80(AX), R8
-	JMP     row684
+	JMP     row756
 
-last685:
+last757:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same683
+	JEQ   same755
 	ADDQ  $0x00000100, BX
 
-same683:
+same755:
 	SUBQ $0x00000040, SI
-	JMP  tile681
+	JMP  tile753
 
-next682:
-tile690:
+next754:
+tile762:
 	CMPQ SI, $0x00000020
-	JLT  next691
+	JLT  next763
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row693:
+row765:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros695
+	JEQ     zeros767
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
-	JMP     ready696
+	JMP     ready768
 
-zeros695:
+zeros767:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready696:
+ready768:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed698
+	JEQ   summed770
 
-term697:
+term769:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -11698,37 +12824,37 @@ term697:
 	VFMADD231PS  64(R12), Z2, Z1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term697
+	JNE          term769
 
-summed698:
+summed770:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	DECQ    R10
-	JLE     last694
+	JLE     last766
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row693
+	JEQ     row765
 	ADDQ    80(AX), R8
-	JMP     row693
+	JMP     row765
 
-last694:
+last766:
 	ADDQ  $0x00000080, CX
 	ADDQ  $0x00000080, DX
 	TESTQ BX, BX
-	JEQ   same692
+	JEQ   same764
 	ADDQ  $0x00000080, BX
 
-same692:
+same764:
 	SUBQ $0x00000020, SI
-	JMP  tile690
+	JMP  tile762
 
-next691:
+next763:
 	TESTQ SI, SI
-	JLE   end680
+	JLE   end752
 	CMPQ  SI, $0x10
-	JEQ   one699
-	JLT   part700
+	JEQ   one771
+	JLT   part772
 	SUBQ  $0x10, SI
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
@@ -11738,25 +12864,25 @@ next691:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row701:
+row773:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros703
+	JEQ       zeros775
 	VMOVUPS   (R8), Z0
 	VMOVUPS.Z 64(R8), K1, Z1
-	JMP       ready704
+	JMP       ready776
 
-zeros703:
+zeros775:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready704:
+ready776:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed706
+	JEQ   summed778
 
-term705:
+term777:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -11766,45 +12892,45 @@ term705:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term705
+	JNE          term777
 
-summed706:
+summed778:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	VMOVUPS Z1, K1, 64(R8)
 	DECQ    DI
-	JLE     last702
+	JLE     last774
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row701
+	JEQ     row773
 	ADDQ    80(AX), BX
-	JMP     row701
+	JMP     row773
 
-last702:
-	JMP end680
+last774:
+	JMP end752
 
-one699:
+one771:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row707:
+row779:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros709
+	JEQ     zeros781
 	VMOVUPS (R8), Z0
-	JMP     ready710
+	JMP     ready782
 
-zeros709:
+zeros781:
 	VPXORD Z0, Z0, Z0
 
-ready710:
+ready782:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed712
+	JEQ   summed784
 
-term711:
+term783:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -11812,23 +12938,25 @@ term711:
 	VFMADD231PS  (R9), Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term711
+	JNE          term783
 
-summed712:
+summed784:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	DECQ    DI
-	JLE     last708
+	JLE     last780
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row707
+	JEQ     row779
 	ADDQ    80(AX), BX
-	JMP     row707
+	JMP     row779
 
-last708:
-	JMP end680
+last780:
+	JMP end752
 
-part700:
+part772:
+	CMPQ  SI, $0x08
+	JGT   more785
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -11837,23 +12965,73 @@ part700:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row713:
+row786:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros715
-	VMOVUPS.Z (R8), K1, Z0
-	JMP       ready716
+	JEQ       zeros788
+	VMOVUPS.Z (R8), K1, Y0
+	JMP       ready789
 
-zeros715:
-	VPXORD Z0, Z0, Z0
+zeros788:
+	VPXORD Y0, Y0, Y0
 
-ready716:
+ready789:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed718
+	JEQ   summed791
 
-term717:
+term790:
+	MOVQ         (SI), R9
+	SHRQ         $0x20, R9
+	ADDQ         DX, R9
+	VBROADCASTSS (SI), Y1
+	VMOVUPS.Z    (R9), K1, Y2
+	VFMADD231PS  Y2, Y1, Y0
+	ADDQ         $0x08, SI
+	DECQ         R8
+	JNE          term790
+
+summed791:
+	MOVQ    CX, R8
+	VMOVUPS Y0, K1, (R8)
+	DECQ    DI
+	JLE     last787
+	ADDQ    56(AX), CX
+	TESTQ   BX, BX
+	JEQ     row786
+	ADDQ    80(AX), BX
+	JMP     row786
+
+last787:
+	JMP end752
+
+more785:
+	MOVQ  $0x00000001, DI
+	SHLXQ SI, DI, DI
+	DECQ  DI
+	KMOVW DI, K1
+	MOVQ  BX, BX
+	MOVQ  8(AX), SI
+	MOVQ  32(AX), DI
+
+row792:
+	MOVQ      BX, R8
+	TESTQ     R8, R8
+	JEQ       zeros794
+	VMOVUPS.Z (R8), K1, Z0
+	JMP       ready795
+
+zeros794:
+	VPXORD Z0, Z0, Z0
+
+ready795:
+	MOVQ  (SI), R8
+	ADDQ  $0x08, SI
+	TESTQ R8, R8
+	JEQ   summed797
+
+term796:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -11862,20 +13040,20 @@ term717:
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term717
+	JNE          term796
 
-summed718:
+summed797:
 	MOVQ    CX, R8
 	VMOVUPS Z0, K1, (R8)
 	DECQ    DI
-	JLE     last714
+	JLE     last793
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row713
+	JEQ     row792
 	ADDQ    80(AX), BX
-	JMP     row713
+	JMP     row792
 
-last714:
-end680:
+last793:
+end752:
 	VZEROUPPER
 	RET

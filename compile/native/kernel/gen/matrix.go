@@ -267,7 +267,22 @@ func (p *product) lastTile(done string) {
 	p.tile(1, nil)
 	m.JMP(jump(done))
 	m.Label(part)
+	if m.wide {
+		p.narrowTile(done)
+	}
 	p.tile(1, m.newTail(p.n))
+}
+
+// narrowTile writes the tile of at most 8 columns, and jumps to done unless there are more.
+func (p *product) narrowTile(done string) {
+	more := p.label("more")
+	p.CMPQ(p.n, operand.U8(uint8(p.lanes()/2)))
+	p.JGT(jump(more))
+	p.narrow = true
+	p.tile(1, p.newTail(p.n))
+	p.narrow = false
+	p.JMP(jump(done))
+	p.Label(more)
 }
 
 // wholeTiles writes the loop over tiles of whole vectors.
