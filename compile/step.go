@@ -144,10 +144,6 @@ func step(p *Program, train, weightUpdate *graph.Graph) (*graph.Graph, error) {
 
 // gradients appends the gradients by all parameters to a training graph.
 func gradients(p *Program, train *graph.Graph) (*graph.Graph, error) {
-	train, err := graph.PoolFirst(train)
-	if err != nil {
-		return nil, err
-	}
 	var names []string
 	for _, q := range p.Params {
 		if !q.Statistic {

@@ -67,7 +67,7 @@ func difference(got, want *graph.Tensor) float64 {
 }
 
 func passes() []graph.Pass {
-	return []graph.Pass{{Name: "optimize", Run: graph.Optimize}, {Name: "pool first", Run: graph.PoolFirst}}
+	return []graph.Pass{{Name: "optimize", Run: graph.Optimize}}
 }
 
 func TestPassesKeepTheMeaning(t *testing.T) {
