@@ -218,7 +218,7 @@ var partColumns = []string{TrainPart, ValidationPart, "val", TestPart}
 // partOfMarks returns the part whose field is True if the fields of all parts are True or False and one is True; "" for
 // names of bags. The first column must not be that of a part.
 func partOfMarks(rows *rawfile.CSV) (part string) {
-	if slices.Contains(partColumns, strings.TrimSpace(rows.Header[0])) {
+	if slices.Contains(partColumns, rows.Header[0]) {
 		return ""
 	}
 	for _, name := range partColumns {
@@ -287,7 +287,7 @@ func decodeIndexCSV(rows *rawfile.CSV, number int, find finder) (numbersByPart, 
 		}
 		if !lists && !named {
 			if part := partOfMarks(rows); part != "" {
-				return add(part, strings.TrimSpace(row[0]))
+				return add(part, row[0])
 			}
 			for _, name := range partColumns {
 				if bag := rows.Field(name); bag != "" && !MissingMark(bag) && err == nil {

@@ -111,7 +111,6 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 	}
 	var unclear []string
 	for i, name := range header {
-		name = strings.TrimSpace(name)
 		switch {
 		case slices.Contains(c.roles[:], i), slices.Contains(c.coordColumns, i), slices.Contains(c.Columns.Ignore, name):
 			continue
@@ -149,7 +148,7 @@ func (c *csvReader) readFeatures(header []string, line int) error {
 // checkIgnored returns an error for an argument of Python that names a column which the file does not have.
 func (c *csvReader) checkIgnored(header []string, line int) error {
 	for _, name := range c.Columns.Ignore {
-		if c.Form.python() && !slices.ContainsFunc(header, func(h string) bool { return strings.TrimSpace(h) == name }) {
+		if c.Form.python() && !slices.Contains(header, name) {
 			return c.errorf(line, "the header has no column %q", name).WithSuggestion(diag.Suggest(name, header))
 		}
 	}
@@ -159,14 +158,14 @@ func (c *csvReader) checkIgnored(header []string, line int) error {
 // findOnly finds the columns of Columns.Features.
 func (c *csvReader) findOnly(header []string, line int) error {
 	for i, name := range c.Columns.Features {
-		at := slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name })
+		at := slices.Index(header, name)
 		if at < 0 {
 			return c.errorf(line, "the header has no column %q", name).WithSuggestion(diag.Suggest(name, header))
 		}
 		if slices.Contains(c.Columns.Features[:i], name) {
 			return c.errorf(line, "the feature %q is given twice", name)
 		}
-		if slices.ContainsFunc(header[at+1:], func(h string) bool { return strings.TrimSpace(h) == name }) {
+		if slices.Contains(header[at+1:], name) {
 			return c.errorf(line, "two columns are named %q", name).WithNote("rename one of them")
 		}
 		c.featureColumns, c.featureNames = append(c.featureColumns, at), append(c.featureNames, name)
@@ -258,9 +257,6 @@ func (c *csvReader) namedLike(header []string, name string) string {
 
 // findCoordinates finds the columns of x and y.
 func (c *csvReader) findCoordinates(header []string, line int) error {
-	find := func(name string) int {
-		return slices.IndexFunc(header, func(h string) bool { return strings.TrimSpace(h) == name })
-	}
 	names := c.Columns.Coordinates
 	declared := len(names) > 0
 	if declared && (len(names) != 2 || names[0] == names[1]) {
@@ -269,7 +265,7 @@ func (c *csvReader) findCoordinates(header []string, line int) error {
 	if !declared {
 		names = []string{"x", "y"}
 	}
-	at := []int{find(names[0]), find(names[1])}
+	at := []int{slices.Index(header, names[0]), slices.Index(header, names[1])}
 	for i, name := range names {
 		switch {
 		case declared && at[i] < 0 && c.Columns.forModel():
@@ -295,7 +291,7 @@ func (c *csvReader) readCoordinates(row []string, line, bag int) error {
 		x, err := c.rows.Number(row[at], 32)
 		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
 			return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(at)},
-				"bag %d: the coordinate is %q, not a finite number", bag, strings.TrimSpace(row[at]))
+				"bag %d: the coordinate is %q, not a finite number", bag, row[at])
 		}
 		if err := c.checkDecimal(row[at], line, at); err != nil {
 			return err
@@ -310,7 +306,6 @@ func (c *csvReader) findFeatures(header []string, line int) error {
 	at := make(map[string]int, len(header))
 	var all []string
 	for i, name := range header {
-		name = strings.TrimSpace(name)
 		if slices.Contains(c.roles[:], i) {
 			continue
 		}
@@ -411,7 +406,7 @@ const adviceModelFeature = "the model was trained on numbers in this column: con
 func (c *csvReader) checkText(row []string, line int) error {
 	var text []string
 	for j, at := range c.featureColumns {
-		field := strings.TrimSpace(row[at])
+		field := row[at]
 		if !strings.ContainsFunc(field, unicode.IsLetter) || missing(field) {
 			continue // readRow reports missing and malformed numbers
 		}

@@ -240,8 +240,7 @@ func (c *csvReader) readHeader(header []string) error {
 	if err := c.checkIgnored(header, line); err != nil {
 		return err
 	}
-	c.fileColumn = slices.IndexFunc(header, func(h string) bool {
-		name := strings.TrimSpace(h)
+	c.fileColumn = slices.IndexFunc(header, func(name string) bool {
 		return strings.EqualFold(name, fileColumnName) && !slices.Contains(c.Columns.Ignore, name) && c.Form != FrameForm
 	})
 	if c.fileColumn >= 0 {
@@ -268,7 +267,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 	}
 	bag := len(c.bags)
 	if at := c.roles[roleInstanceLabel]; at >= 0 {
-		name := c.className(strings.TrimSpace(row[at]))
+		name := c.className(row[at])
 		index, known := c.instIndex[name]
 		switch {
 		case name == "":
@@ -315,7 +314,7 @@ func (c *csvReader) readRow(row []string, line, n int) error {
 func (c *csvReader) feature(field string, bits int) (float64, error) {
 	x, err := c.rows.Number(field, bits)
 	if err != nil {
-		switch field = strings.TrimSpace(field); {
+		switch {
 		case strings.EqualFold(field, "true"):
 			return 1, nil
 		case strings.EqualFold(field, "false"):
@@ -361,8 +360,7 @@ func (c *csvReader) checkDecimal(field string, line, column int) error {
 	}
 	name := map[byte]string{',': "comma", '.': "point"}
 	return diag.Errorf(diag.Pos{File: c.path, Line: line, Col: c.textColumn(column)},
-		"%q has a decimal %s, but a number in line %d a decimal %s", strings.TrimSpace(field), name[field[i]], c.decimalLine,
-		name[c.decimal]).
+		"%q has a decimal %s, but a number in line %d a decimal %s", field, name[field[i]], c.decimalLine, name[c.decimal]).
 		WithNote("write all numbers with the same decimal separator, and without a separator of thousands")
 }
 
@@ -373,7 +371,6 @@ const adviceMissingValue = "every instance needs all features: fill in the missi
 // notANumber returns the error for feature j, from 0, of the row that was read last.
 func (c *csvReader) notANumber(line, bag, j int, field string) error {
 	at := c.textColumn(c.featureColumns[j])
-	field = strings.TrimSpace(field)
 	d := diag.Errorf(diag.Pos{File: c.path, Line: line, Col: at}, "bag %d: %s is %q, not a number", bag, c.featureName(j),
 		field)
 	switch _, err := strconv.ParseFloat(strings.Replace(field, ",", ".", 1), 32); {
@@ -412,7 +409,7 @@ func (c *csvReader) watchThousands(field string) {
 	if c.rows.Comma != ';' || c.decimals < 0 || !strings.Contains(field, ".") {
 		return
 	}
-	if c.decimals++; !groupOfThree.MatchString(strings.TrimSpace(field)) {
+	if c.decimals++; !groupOfThree.MatchString(field) {
 		c.decimals = -1
 	}
 }
@@ -475,7 +472,7 @@ func (c *csvReader) readBag(row []string, line, n int) error {
 func (c *csvReader) bagOf(row []string, line int) (b csvBag, listing string) {
 	field := func(role int) string {
 		if at := c.roles[role]; at >= 0 {
-			return strings.TrimSpace(row[at])
+			return row[at]
 		}
 		return ""
 	}

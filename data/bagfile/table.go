@@ -40,7 +40,6 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 	}
 	var others []string
 	for i, name := range header {
-		name = strings.TrimSpace(name)
 		if i != c.fileColumn && !slices.Contains(c.roles[:], i) && !slices.Contains(c.Columns.Ignore, name) {
 			others = append(others, name)
 		}
@@ -51,7 +50,7 @@ func (c *csvReader) tableHeader(header []string, line int) error {
 		return c.adviseGroup(wrong, others).
 			WithNote("leave columns out with %s", c.Form.ignoringOr(others...)).
 			WithNote("if other columns are the features, leave the column %q out with %s",
-				strings.TrimSpace(header[c.fileColumn]), c.Form.ignoring(strings.TrimSpace(header[c.fileColumn])))
+				header[c.fileColumn], c.Form.ignoring(header[c.fileColumn]))
 	}
 	return nil
 }
@@ -103,7 +102,7 @@ func (c *csvReader) readFile(row []string, line, n int) error {
 		return c.errorf(line, "the table has several rows, but its header has no column %q", roleNames[roleBag]).
 			WithNote("rename the column with the names of the bags to %q", roleNames[roleBag])
 	}
-	name := strings.TrimSpace(row[c.fileColumn])
+	name := row[c.fileColumn]
 	if name == "" || data.MissingMark(name) {
 		return c.errorf(line, "bag %d (%q) has no file", bag, c.bags[bag-1].id)
 	}

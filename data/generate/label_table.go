@@ -86,7 +86,7 @@ func (p *tableReader) errorf(line, col int, format string, args ...any) {
 // header reads the classes. It returns false if no rows can follow.
 func (p *tableReader) header() bool {
 	row, line := p.rows.Header, p.rows.Line
-	if strings.TrimSpace(row[0]) != "image" {
+	if row[0] != "image" {
 		p.errorf(line, 1, "the header must start with image, followed by one column a class; it starts with %q", row[0])
 		return false
 	}
@@ -100,7 +100,6 @@ func (p *tableReader) header() bool {
 	}
 	column := map[string]int{}
 	for i, name := range row[1:] {
-		name = strings.TrimSpace(name)
 		_, col := p.rows.FieldPos(i + 1)
 		first, twice := column[name]
 		switch {
@@ -130,7 +129,7 @@ func (p *tableReader) header() bool {
 // row reads one image. It returns an error if no rows can follow.
 func (p *tableReader) row(row []string) error {
 	line := p.rows.Line
-	image := strings.TrimSpace(row[0])
+	image := row[0]
 	if !data.PlainName(image) || data.MissingMark(image) {
 		p.errorf(line, 1, "%q is not a usable image name", image)
 		return nil
@@ -146,7 +145,7 @@ func (p *tableReader) row(row []string) error {
 	for i, field := range row[1:] {
 		_, col := p.rows.FieldPos(i + 1)
 		class := p.columns[i]
-		v, err := probability(p.rows, strings.TrimSpace(field))
+		v, err := probability(p.rows, field)
 		if err != nil {
 			p.errorf(line, col, "image %q, class %q: %v", image, p.t.Classes[class], err)
 		}

@@ -23,8 +23,8 @@ import (
 
 // CSV reads rows with a header from text as spreadsheets, pandas and R write it: UTF-8, or UTF-16 with
 // a byte order mark; lines end in LF, CR LF or CR; the separator is the first comma, semicolon or
-// tab of the header outside of quotes. Rows without any text are skipped, and columns at the end without a
-// name and any text.
+// tab of the header outside of quotes. Fields have no spaces around them. Rows without any text are skipped, and
+// columns at the end without a name and any text.
 type CSV struct {
 	*csv.Reader
 	Path   string
@@ -76,8 +76,8 @@ func ReadCSV(text *bufio.Reader, path string, before int, header string) (*CSV, 
 		return nil, CSVError(path, before, err)
 	}
 	line, _ := c.FieldPos(0)
-	c.Header, c.Line = slices.Clone(row), line+before
-	for n := len(c.Header); n > 1 && strings.TrimSpace(c.Header[n-1]) == ""; n-- {
+	c.Header, c.Line = slices.Clone(trim(row)), line+before
+	for n := len(c.Header); n > 1 && c.Header[n-1] == ""; n-- {
 		c.Header = c.Header[:n-1]
 		c.padding++
 	}
@@ -108,11 +108,11 @@ func (c *CSV) Each(f func(row []string) error) error {
 			return CSVError(c.Path, c.before, err)
 		}
 		line, _ := c.FieldPos(0)
-		if !c.Short && !slices.ContainsFunc(row, func(field string) bool { return strings.TrimSpace(field) != "" }) {
+		if trim(row); !c.Short && !slices.ContainsFunc(row, isText) {
 			continue
 		}
 		if n := len(c.Header); len(row) == n+c.padding && c.padding > 0 {
-			if i := slices.IndexFunc(row[n:], func(field string) bool { return strings.TrimSpace(field) != "" }); i >= 0 {
+			if i := slices.IndexFunc(row[n:], isText); i >= 0 {
 				return diag.Errorf(diag.Pos{File: c.Path, Line: line + c.before}, "field %d is %q, but its column has no name in "+
 					"the header", n+i+1, row[n+i])
 			}
@@ -135,6 +135,16 @@ func (c *CSV) Each(f func(row []string) error) error {
 	}
 }
 
+// trim removes the spaces around the fields of a row.
+func trim(row []string) []string {
+	for i, field := range row {
+		row[i] = strings.TrimSpace(field)
+	}
+	return row
+}
+
+func isText(field string) bool { return field != "" }
+
 // Errorf returns an error in the row that was read last.
 func (c *CSV) Errorf(format string, args ...any) diag.Diagnostic {
 	return diag.Errorf(c.Pos(), format, args...)
@@ -148,24 +158,21 @@ func (c *CSV) Has(names ...string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return c.Column(name) < 0 })
 }
 
-// Field returns a field of the row that was read last without spaces around it, "" if the file does not have the
-// column.
+// Field returns a field of the row that was read last, "" if the file does not have the column.
 func (c *CSV) Field(column string) string {
 	if i := c.Column(column); i >= 0 {
-		return strings.TrimSpace(c.row[i])
+		return c.row[i]
 	}
 	return ""
 }
 
 // Column returns the column with a name, if necessary in another case or Unicode form, or -1.
 func (c *CSV) Column(name string) int {
-	if i := slices.IndexFunc(c.Header, func(h string) bool { return strings.TrimSpace(h) == name }); i >= 0 || name == "" {
+	if i := slices.Index(c.Header, name); i >= 0 || name == "" {
 		return i
 	}
 	name = diag.Canonical(name)
-	return slices.IndexFunc(c.Header, func(h string) bool {
-		return strings.EqualFold(diag.Canonical(strings.TrimSpace(h)), name)
-	})
+	return slices.IndexFunc(c.Header, func(h string) bool { return strings.EqualFold(diag.Canonical(h), name) })
 }
 
 // CSVText converts text of CSV to UTF-8 without byte order mark and with LF at the end of
@@ -198,7 +205,6 @@ func separator(text *bufio.Reader) rune {
 // are separated by semicolons, spreadsheets write a decimal comma. An underscore is an error: it
 // joins two numbers, such as the row and the column of a tile, and strconv would ignore it.
 func (c *CSV) Number(field string, bits int) (float64, error) {
-	field = strings.TrimSpace(field)
 	if strings.Contains(field, "_") {
 		return 0, &strconv.NumError{Func: "ParseFloat", Num: field, Err: strconv.ErrSyntax}
 	}
