@@ -149,8 +149,9 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 		return 0, 0, err
 	}
 	cellW, cellH := min(max(640/dim, 1), 24), min(max(480/n, 2), 16)
-	m := image.NewRGBA(image.Rect(0, 0, dim*cellW, n*cellH))
-	for at, z := range statistics.Apply(bag) {
+	m, scores := image.NewRGBA(image.Rect(0, 0, dim*cellW, n*cellH)), make([]float32, len(bag))
+	statistics.Apply(scores, bag)
+	for at, z := range scores {
 		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))
 		left, top := at%dim*cellW, at/dim*cellH
 		draw.Draw(m, image.Rect(left, top, left+cellW, top+cellH), image.NewUniform(c), image.Point{}, draw.Src)

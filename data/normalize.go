@@ -45,14 +45,12 @@ func NewNormalization(d *Dataset, bags []int) (*Normalization, error) {
 	return z, nil
 }
 
-// Apply returns the z-scores (x - mean) / std of whole instances in a new slice.
-func (z *Normalization) Apply(instances []float32) []float32 {
-	dim := len(z.Mean)
-	out := make([]float32, len(instances))
-	for at := 0; at+dim <= len(instances); at += dim {
-		for j := range dim {
-			out[at+j] = (instances[at+j] - z.Mean[j]) / z.Std[j]
+// Apply writes the z-scores (x - mean) / std of whole instances to a slice, which may be from.
+func (z *Normalization) Apply(to, from []float32) {
+	for len(from) > 0 {
+		for j, m := range z.Mean {
+			to[j] = (from[j] - m) / z.Std[j]
 		}
+		to, from = to[len(z.Mean):], from[len(z.Mean):]
 	}
-	return out
 }

@@ -161,7 +161,7 @@ func (f *fit) restoreBest() error {
 			states[i] = &State{Params: r.best.params}
 		}
 		if r.Program.Normalize { // not every engine returns the statistics
-			states[i].Params[compile.ParamMean], states[i].Params[compile.ParamStd] = r.mean, r.std
+			states[i].Params[compile.ParamMean], states[i].Params[compile.ParamStd] = r.z.Mean, r.z.Std
 		}
 	}
 	return f.executor.SetStates(states)

@@ -22,14 +22,14 @@ type Run struct {
 	// ClassWeights are the factors [k] of the classes in the loss; nil without train.class_weights.
 	ClassWeights []float32
 	fit          *fit
-	mean, std    []float32 // statistics of the normalisation, shape of one instance; nil: none
-	identity     Identity  // empty without a folder for checkpoints
-	steps        int       // number of steps of an epoch
-	done         int       // number of finished epochs
-	resumed      int       // number of epochs in the checkpoint
-	saved        time.Time // time of the last checkpoint, or of the start
-	log          *os.File  // of the metrics; nil: none
-	err          error     // that ended the run
+	z            data.Normalization // without slices: none
+	identity     Identity           // empty without a folder for checkpoints
+	steps        int                // number of steps of an epoch
+	done         int                // number of finished epochs
+	resumed      int                // number of epochs in the checkpoint
+	saved        time.Time          // time of the last checkpoint, or of the start
+	log          *os.File           // of the metrics; nil: none
+	err          error              // that ended the run
 
 	// Of the current epoch.
 	now           Metrics
@@ -247,14 +247,14 @@ func (r *Run) end(evaluated bool, seconds float64) error {
 func (r *Run) initial() (*State, error) {
 	state, err := InitState(r.Program, r.Data, r.Split.Train, r.Seed())
 	maps.Copy(state.Params, r.Init)
-	r.mean, r.std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
+	r.z.Mean, r.z.Std = state.Params[compile.ParamMean], state.Params[compile.ParamStd]
 	return state, err
 }
 
 // checkState returns an error if the state of an executor is not complete and finite.
 func (r *Run) checkState(s *State) error {
 	if r.Program.Normalize {
-		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = r.mean, r.std
+		s.Params[compile.ParamMean], s.Params[compile.ParamStd] = r.z.Mean, r.z.Std
 	}
 	if err := CheckState(r.Program, s); err != nil {
 		return err

@@ -72,14 +72,14 @@ func newStepwise(e Engine, r *Run) *stepwise {
 func (s *stepwise) normalize(most int) {
 	r := s.run
 	s.normalized = nil
-	if values := len(r.Data.Instances); r.mean != nil && !r.Data.OnDisk() && values <= most {
+	if values := len(r.Data.Instances); r.z.Mean != nil && !r.Data.OnDisk() && values <= most {
 		normalized := *r.Data
 		normalized.Instances = make([]float32, values)
 		for _, part := range r.Split.Parts() {
 			for _, i := range part.Bags {
 				from, _ := r.Data.Bag(i) // which is in memory
 				to, _ := normalized.Bag(i)
-				ZScores(to, from, r.mean, r.std)
+				r.z.Apply(to, from)
 			}
 		}
 		s.normalized = data.NewLoader(&normalized, s.largest)
@@ -145,28 +145,18 @@ func (s *stepwise) nextBatch(bags *data.Loaded, step int) *Batch {
 	*b = Batch{Instances: bags.Instances, BagOf: bags.BagOf, Bags: len(bags.Bags), Candidates: bags.Candidates,
 		LabelWeights: b.LabelWeights[:0], Masks: b.Masks, Lambda: r.now.Lambda, Epoch: r.ScheduleEpoch(), Epochs: r.Epochs,
 		LR: r.now.LR, Position: r.Position(step), ClassWeights: r.ClassWeights}
-	if r.mean != nil && s.normalized == nil {
+	if r.z.Mean != nil && s.normalized == nil {
 		if bags.Shared {
 			s.scores = slices.Grow(s.scores[:0], len(b.Instances))[:len(b.Instances)]
 			b.Instances = s.scores
 		}
-		ZScores(b.Instances, bags.Instances, r.mean, r.std)
+		r.z.Apply(b.Instances, bags.Instances)
 	}
 	for _, bag := range bags.Bags {
 		b.LabelWeights = append(b.LabelWeights, r.BagWeightsBefore(bag)...)
 	}
 	s.drawMasks(step)
 	return b
-}
-
-// ZScores normalises instances. to may be from.
-func ZScores(to, from, mean, std []float32) {
-	for len(from) > 0 {
-		for i, m := range mean {
-			to[i] = (from[i] - m) / std[i]
-		}
-		to, from = to[len(mean):], from[len(mean):]
-	}
 }
 
 // drawMasks draws the dropout masks of a step into the batch.

@@ -14,6 +14,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/native"
 	"github.com/miplc/miplc/compile/native/kernel"
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 )
@@ -137,7 +138,7 @@ func TestPredictNormalized(t *testing.T) {
 		}
 		b := modeltest.Batch(p, 1, 3, 17, 1, 40)
 		normalized := make([]float32, len(b.Instances))
-		train.ZScores(normalized, b.Instances, mean, std)
+		(&data.Normalization{Mean: mean, Std: std}).Apply(normalized, b.Instances)
 		probabilities, attention, err := e.Predict(b.Instances, b.BagOf, b.Bags)
 		if err != nil {
 			t.Fatal(err)
