@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/libraries"
 )
 
@@ -29,7 +28,7 @@ func Remedy(kind Kind) string {
 
 // Find returns the path of the plugin for a kind of device: given if it is not empty, else that of
 // EnvPlugin; else, for CPUs, the one that Install downloaded, and for GPUs that of the jax that
-// python3 finds or that is in a usual folder. Plugins that were not named are rejected if another
+// python3 finds. Plugins that were not named are rejected if another
 // user than root could have put them there; the one in the cache must have the pinned SHA-256.
 // Without a plugin, the error is errNoPlugin.
 func Find(kind Kind, given string) (string, error) {
@@ -96,10 +95,10 @@ var jaxPlugins = []string{"xla_cuda13", "xla_cuda12"}
 
 const cudaLibrary = "xla_cuda_plugin.so"
 
-// ofJAX lists the plugins of all installations of jax, the newest CUDA first.
+// ofJAX lists the plugins of the jax that python3 finds, the newest CUDA first.
 func ofJAX() []string {
 	var list []string
-	places := append(pythonPlaces(), usualPlaces()...)
+	places := pythonPlaces()
 	for _, name := range jaxPlugins {
 		for _, site := range places {
 			path := filepath.Join(site, "jax_plugins", name, cudaLibrary)
@@ -128,24 +127,6 @@ func pythonPlaces() []string {
 	places := strings.Split(strings.TrimRight(string(out), "\r\n"), "\x00")
 	// such as the folder of the command
 	return slices.DeleteFunc(places, func(place string) bool { return !filepath.IsAbs(place) })
-}
-
-// usualPlaces returns the folders of packages of the active virtual environment,
-// the user and the system, the newest Python first.
-func usualPlaces() []string {
-	home, _ := os.UserHomeDir()
-	var found []string
-	for _, base := range []string{os.Getenv("VIRTUAL_ENV"), filepath.Join(home, ".local"), "/usr/local", "/usr"} {
-		if base == "" {
-			continue
-		}
-		for _, kind := range []string{"site-packages", "dist-packages"} {
-			match := fileio.Glob(base, "lib/python3*/"+kind)
-			slices.Reverse(match)
-			found = append(found, match...)
-		}
-	}
-	return found
 }
 
 // FoundPlugin is a plugin that was named or found.

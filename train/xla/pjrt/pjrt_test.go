@@ -32,11 +32,23 @@ func put(t *testing.T, paths ...string) {
 // bare hides everything on the machine that Find could find.
 func bare(t *testing.T) (home string) {
 	home = filepath.Join(t.TempDir(), "home[1]")
-	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", libraries.EnvCache: "", "VIRTUAL_ENV": "",
-		EnvPlugin: "", "PATH": t.TempDir()} {
+	for name, value := range map[string]string{"HOME": home, "XDG_CACHE_HOME": "", libraries.EnvCache: "", EnvPlugin: "",
+		"PATH": t.TempDir()} {
 		t.Setenv(name, value)
 	}
 	return home
+}
+
+// python puts a python3 on the path that searches these folders for packages.
+func python(t *testing.T, folders ...string) {
+	t.Helper()
+	script := "#!/bin/sh\nprintf '%s\\0'"
+	for _, folder := range folders {
+		script += " '" + folder + "'"
+	}
+	if err := os.WriteFile(filepath.Join(os.Getenv("PATH"), "python3"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Find locates packages in folders of any name in which Python searches.
@@ -58,17 +70,19 @@ func TestFindWhatPythonKnows(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	home := bare(t)
-	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", cudaLibrary)
+	site := filepath.Join(home, ".local/lib/python3.11/site-packages")
+	user := filepath.Join(site, "jax_plugins/xla_cuda12", cudaLibrary)
 	put(t, user)
+	python(t, site)
 	if got, err := Find(CUDA, ""); err != nil || got != user {
 		t.Errorf("found %s, %v in the user's packages", got, err)
 	}
 	venv := filepath.Join(t.TempDir(), "venv[1]")
-	newer := filepath.Join(venv, "lib/python3.12/site-packages/jax_plugins/xla_cuda13", cudaLibrary)
+	newer := filepath.Join(venv, "jax_plugins/xla_cuda13", cudaLibrary)
 	put(t, newer)
-	t.Setenv("VIRTUAL_ENV", venv)
+	python(t, site, venv)
 	if got, err := Find(CUDA, ""); err != nil || got != newer {
-		t.Errorf("found %s, %v; want that of the virtual environment", got, err)
+		t.Errorf("found %s, %v; want that for the newer CUDA", got, err)
 	}
 	t.Setenv(EnvPlugin, user)
 	if got, err := Find(CUDA, ""); err != nil || got != user {
@@ -85,8 +99,9 @@ func TestFind(t *testing.T) {
 // A plugin that is named but missing is not replaced by another one.
 func TestCandidates(t *testing.T) {
 	home := bare(t)
-	user := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins/xla_cuda12", cudaLibrary)
+	user := filepath.Join(home, "jax_plugins/xla_cuda12", cudaLibrary)
 	put(t, user)
+	python(t, home)
 	got := Candidates("")
 	if len(got) == 0 || got[0].Path != user || got[0].Usable || got[0].Verdict == "" {
 		t.Errorf("an empty file as plugin: %+v", got)
@@ -114,7 +129,8 @@ func TestFindNothing(t *testing.T) {
 // it.
 func TestFindRefusesWhatOthersCanChange(t *testing.T) {
 	home := bare(t)
-	site := filepath.Join(home, ".local/lib/python3.11/site-packages/jax_plugins")
+	site := filepath.Join(home, "jax_plugins")
+	python(t, home)
 	open, good := filepath.Join(site, "xla_cuda13", cudaLibrary), filepath.Join(site, "xla_cuda12", cudaLibrary)
 	put(t, open, good)
 	if err := os.Chmod(open, 0o666); err != nil {
