@@ -244,37 +244,10 @@ func constantOf(n *onnxpb.NodeProto) (*onnxpb.TensorProto, error) {
 	return nil, advice(exportAgain, "the constant is not a tensor of numbers")
 }
 
-// check checks that all values are made once and before they are read.
+// check checks the order of the nodes, and that the features depend on the images.
 func (c *cutter) check(images string) error {
-	made := map[string]bool{images: true}
-	define := func(name string) error {
-		if made[name] && name != "" {
-			return advice(exportAgain, "the value %q is made twice", name)
-		}
-		made[name] = true
-		return nil
-	}
-	for _, t := range c.graph.Initializer {
-		if err := define(t.GetName()); err != nil {
-			return err
-		}
-	}
-	for i, n := range c.graph.Node {
-		for _, in := range n.Input {
-			if in != "" && !made[in] {
-				return advice("export the encoder again: the nodes of a file are in the order in which they run",
-					"node %d %q (%s) reads %q, which no node before it makes: the file is damaged, or its nodes form a cycle", i+1,
-					n.GetName(), n.GetOpType(), in)
-			}
-		}
-		if len(n.Output) == 0 || n.Output[0] == "" {
-			return advice(exportAgain, "node %d %q (%s) has no output", i+1, n.GetName(), n.GetOpType())
-		}
-		for _, out := range n.Output {
-			if err := define(out); err != nil {
-				return err
-			}
-		}
+	if _, err := contract.Order(c.graph, images); err != nil {
+		return advice("export the encoder again: the nodes of a file are in the order in which they run", "%v", err)
 	}
 	if len(c.graph.Node) == 0 || !slices.ContainsFunc(c.graph.Node, func(n *onnxpb.NodeProto) bool {
 		return slices.Contains(n.Input, images)

@@ -101,11 +101,11 @@ func TestFaultyEncoders(t *testing.T) {
 			g.Node[1].Attribute = []*onnxpb.AttributeProto{onnxpb.GraphAttr("then_branch", body)}
 		}, []string{"the operator contains a graph"}},
 		"cycle": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Input[0] = "flat" },
-			[]string{`node 1 "relu" (Relu) reads "flat", which no node before it makes`, "form a cycle"}},
+			[]string{`node 0 "relu" (Relu): its input "flat" is not defined before it`, "in which they run"}},
 		"made twice": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Node[1].Output = []string{"relu", "conv"} },
-			[]string{`the value "conv" is made twice`}},
+			[]string{`the value "conv" is defined twice`}},
 		"missing": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) { g.Initializer = g.Initializer[1:] },
-			[]string{`reads "w", which no node before it makes`}},
+			[]string{`its input "w" is not defined before it`}},
 		"two inputs": {"", func(_ *onnxpb.ModelProto, g *onnxpb.GraphProto) {
 			g.Input = append(g.Input, &onnxpb.ValueInfoProto{Name: "scale"})
 		}, []string{"the encoder has 2 inputs"}},

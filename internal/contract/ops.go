@@ -3,6 +3,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -21,27 +22,16 @@ func structure(model *onnxpb.ModelProto, encoder int) error {
 	if g == nil {
 		return fmt.Errorf("the file has no graph")
 	}
-	defined := map[string]bool{}
-	define := func(name, what string) error {
-		switch {
-		case name == "":
-			return fmt.Errorf("%s has no name", what)
-		case defined[name]:
-			return fmt.Errorf("%s: the value %q is defined twice", what, name)
-		}
-		defined[name] = true
-		return nil
+	var names []string
+	for _, v := range inputs(g) {
+		names = append(names, v.GetName())
+	}
+	made, err := Order(g, names...)
+	if err != nil {
+		return err
 	}
 	for _, t := range g.GetInitializer() {
 		if err := t.Check(); err != nil {
-			return err
-		}
-		if err := define(t.GetName(), "an initializer"); err != nil {
-			return err
-		}
-	}
-	for _, v := range inputs(g) {
-		if err := define(v.GetName(), "an input"); err != nil {
 			return err
 		}
 	}
@@ -49,20 +39,64 @@ func structure(model *onnxpb.ModelProto, encoder int) error {
 		return fmt.Errorf("the graph has %d nodes, at most %d are allowed", n, maxNodes)
 	}
 	for i, n := range g.GetNode() {
-		if err := checkNode(model.Opset(), n, i < encoder, defined, define); err != nil {
+		if err := checkNode(model.Opset(), n, i < encoder); err != nil {
 			return fmt.Errorf("node %d %q (%s): %w", i, n.GetName(), n.GetOpType(), err)
 		}
 	}
 	for _, v := range g.GetOutput() {
-		if !defined[v.GetName()] {
+		if !made[v.GetName()] {
 			return fmt.Errorf("no node makes the output %q", v.GetName())
 		}
 	}
 	return nil
 }
 
-func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[string]bool,
-	define func(name, what string) error) error {
+// Order returns the values of a graph, or an error if one has no name, is made twice, or is read before it is made.
+func Order(g *onnxpb.GraphProto, inputs ...string) (made map[string]bool, err error) {
+	made = map[string]bool{}
+	add := func(name, what string) error {
+		switch {
+		case name == "":
+			return fmt.Errorf("%s has no name", what)
+		case made[name]:
+			return fmt.Errorf("%s: the value %q is defined twice", what, name)
+		}
+		made[name] = true
+		return nil
+	}
+	for _, t := range g.GetInitializer() {
+		if err := add(t.GetName(), "an initializer"); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range inputs {
+		if err := add(name, "an input"); err != nil {
+			return nil, err
+		}
+	}
+	for i, n := range g.GetNode() {
+		err := error(nil)
+		for _, in := range n.Reads() {
+			if in != "" && !made[in] {
+				err = fmt.Errorf("its input %q is not defined before it", in)
+			}
+		}
+		if len(n.GetOutput()) == 0 {
+			err = errors.New("it has no output")
+		}
+		for _, out := range n.GetOutput() {
+			if out != "" && err == nil { // an optional output may be unused
+				err = add(out, "an output")
+			}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("node %d %q (%s): %w", i, n.GetName(), n.GetOpType(), err)
+		}
+	}
+	return made, nil
+}
+
+func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool) error {
 	known := onnxpb.Ops[n.GetOpType()].Written()
 	if encoder {
 		known = IsEncoderOp(n.GetOpType())
@@ -72,11 +106,6 @@ func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[strin
 	}
 	if since := n.Since(); opset < since {
 		return fmt.Errorf("needs opset %d, the file uses %d", since, opset)
-	}
-	for _, in := range n.Reads() {
-		if in != "" && !defined[in] {
-			return fmt.Errorf("its input %q is not defined before it", in)
-		}
 	}
 	if n.GetOpType() == "Loop" {
 		if _, err := onnxpb.RecognizeAttention(n); err != nil {
@@ -91,17 +120,6 @@ func checkNode(opset int64, n *onnxpb.NodeProto, encoder bool, defined map[strin
 			if err := t.Check(); err != nil {
 				return fmt.Errorf("its attribute %q: %w", a.GetName(), err)
 			}
-		}
-	}
-	if len(n.GetOutput()) == 0 {
-		return fmt.Errorf("it has no output")
-	}
-	for _, out := range n.GetOutput() {
-		if out == "" {
-			continue // an optional output that is not used
-		}
-		if err := define(out, "an output"); err != nil {
-			return err
 		}
 	}
 	return nil
