@@ -13,8 +13,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/singleflight"
-
 	"github.com/miplc/miplc/internal/fileio"
 )
 
@@ -146,25 +144,13 @@ func (s Slot) checkSize() (fs.FileInfo, []Pin, error) {
 
 // hashed caches hashes in the process, because one command searches for a library several times.
 // They are not cached on disk: whoever can replace the library could replace the cache too.
-var hashed struct {
-	sums    sync.Map           // by the path and state of a file
-	running singleflight.Group // one at a time for each of these
-}
+var hashed sync.Map // by the path and state of a file, func() (string, error)
 
 // hashOf returns the SHA-256 of a file. info describes the file at path now. Where the system has no State, a program
 // that sets the modification time can hide a change.
 func hashOf(path string, info fs.FileInfo) (string, error) {
 	state, _, _ := fileio.State(info)
 	key := fmt.Sprintln(path, info.Size(), info.ModTime().UnixNano(), state)
-	sum, err, _ := hashed.running.Do(key, func() (any, error) {
-		if sum, ok := hashed.sums.Load(key); ok {
-			return sum, nil
-		}
-		sum, err := fileio.SHA256(path)
-		if err == nil {
-			hashed.sums.Store(key, sum)
-		}
-		return sum, err
-	})
-	return sum.(string), err
+	once, _ := hashed.LoadOrStore(key, sync.OnceValues(func() (string, error) { return fileio.SHA256(path) }))
+	return once.(func() (string, error))()
 }

@@ -140,35 +140,24 @@ func (r *Reader) home(path, name string) string {
 // homeOf returns the dotted path of the section with a key called name. If there are several it
 // returns the one nearest to the top level, or "" if there is not exactly one.
 func homeOf(rows []Row, name string) string {
-	type level struct {
-		path string
-		rows []Row
+	homes := sectionsWith(name, "", rows)
+	depth := func(path string) int { return strings.Count(path, ".") }
+	slices.SortStableFunc(homes, func(a, b string) int { return depth(a) - depth(b) })
+	if len(homes) == 0 || len(homes) > 1 && depth(homes[0]) == depth(homes[1]) {
+		return ""
 	}
-	for levels := []level{{"", rows}}; len(levels) > 0; {
-		var homes []string
-		var below []level
-		for _, l := range levels {
-			for i := range l.rows {
-				if l.rows[i].Type != Section {
-					continue
-				}
-				sub := level{join(l.path, l.rows[i].Name), l.rows[i].Rows}
-				if Find(sub.rows, name) != nil {
-					homes = append(homes, sub.path)
-				}
-				below = append(below, sub)
-			}
+	return homes[0]
+}
+
+// sectionsWith lists the dotted paths of the sections with a key called name.
+func sectionsWith(name, path string, rows []Row) (homes []string) {
+	for _, r := range rows {
+		if r.Type == Section && Find(r.Rows, name) != nil {
+			homes = append(homes, join(path, r.Name))
 		}
-		switch len(homes) {
-		case 0:
-			levels = below
-		case 1:
-			return homes[0]
-		default:
-			return ""
-		}
+		homes = append(homes, sectionsWith(name, join(path, r.Name), r.Rows)...)
 	}
-	return ""
+	return homes
 }
 
 // valueWithoutKey names the value that a key gets if the file does not have it.
