@@ -5,8 +5,6 @@ package language
 import (
 	"slices"
 
-	"gopkg.in/yaml.v3"
-
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -22,36 +20,9 @@ func (w ClassWeights) Any() bool { return w.Balanced || len(w.List) > 0 }
 // balancedWord asks for weights by the inverse of the number of bags.
 const balancedWord = "balanced"
 
-var classWeightRow = schema.Row{Type: schema.Real, In: schema.Above(0)}
-
-var classWeightsType = schema.CustomType{
-	Noun:   "a list of numbers, one for each class, or balanced",
-	Schema: schema.Object{"anyOf": []any{schema.Object{"const": balancedWord}, schema.ListOf(classWeightRow.Schema())}},
-	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		value := to.(*schema.Value[ClassWeights])
-		value.Pos = n.Pos()
-		switch {
-		case n.IsValue() && n.Raw() == balancedWord:
-			value.V.Balanced = true
-		case !n.IsList():
-			r.AddFault(n.Errorf("%s must be a list of numbers, one for each class, or balanced, not %s", path, n.Describe()))
-		case len(n.Items()) == 0:
-			r.AddFault(n.Errorf("%s is empty", path).WithNote("give it a number for each class, or leave it out"))
-		default:
-			for i, item := range n.Items() {
-				a, _ := r.Value(&classWeightRow, schema.EntryPath(path, i, item), item)
-				value.V.List = append(value.V.List, a.Float())
-			}
-		}
-	},
-	Write: func(from any) *yaml.Node {
-		w := from.(*schema.Value[ClassWeights]).V
-		if w.Balanced {
-			return schema.TextNode(balancedWord)
-		}
-		return schema.ListNode(yaml.FlowStyle, w.List, schema.FloatNode)
-	},
-}
+var classWeightsType = wordOr(balancedWord, "a list of numbers, one for each class, or balanced",
+	schema.Row{Type: schema.RealList, In: schema.Above(0)},
+	func(w *ClassWeights) (*bool, *[]float64) { return &w.Balanced, &w.List })
 
 // weighsClasses reports whether train.class_weights has an effect.
 func (s *Spec) weighsClasses() bool {

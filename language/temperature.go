@@ -1,4 +1,4 @@
-// The key export.temperature.
+// The key export.temperature, and keys that are a word or a value.
 
 package language
 
@@ -18,33 +18,38 @@ type Temperature struct {
 // validationWord requests a temperature that is fitted to the validation bags.
 const validationWord = "validation"
 
-var temperatureRow = schema.Row{Type: schema.Real, In: schema.Closed(0.01, 100)}
+var temperatureType = wordOr(validationWord, "a number between 0.01 and 100, or validation",
+	schema.Row{Type: schema.Real, In: schema.Closed(0.01, 100)},
+	func(t *Temperature) (*bool, *float64) { return &t.Validation, &t.T })
 
-var temperatureType = schema.CustomType{
-	Noun: "a number between 0.01 and 100, or validation",
-	Schema: schema.Object{"anyOf": []any{schema.Object{"type": "number", "minimum": 0.01, "maximum": 100},
-		schema.Object{"const": validationWord}}},
-	Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
-		value := to.(*schema.Value[Temperature])
-		value.Pos = n.Pos()
-		if n.IsValue() && n.Raw() == validationWord {
-			value.V.Validation = true
-			return
-		}
-		if !n.IsValue() || !schema.IsNumber(n.Raw()) {
-			r.AddFault(n.Errorf("%s must be a number between 0.01 and 100, or validation, not %s", path, n.Describe()))
-			return
-		}
-		a, _ := r.Value(&temperatureRow, path, n)
-		value.V.T = a.Float()
-	},
-	Write: func(from any) *yaml.Node {
-		t := from.(*schema.Value[Temperature]).V
-		if t.Validation {
-			return schema.TextNode(validationWord)
-		}
-		return schema.FloatNode(t.T)
-	},
+// wordOr describes a key whose value is a word or a value of a row. parts returns where they are in a T.
+func wordOr[T, V any](word, noun string, row schema.Row, parts func(*T) (is *bool, value *V)) schema.CustomType {
+	return schema.CustomType{
+		Noun:   noun,
+		Schema: schema.Object{"anyOf": []any{schema.Object{"const": word}, row.Schema()}},
+		Read: func(r *schema.Reader, path string, _, n *schema.Node, to any) {
+			found := to.(*schema.Value[T])
+			found.Pos = n.Pos()
+			is, value := parts(&found.V)
+			switch *is = n.IsValue() && n.Raw() == word; {
+			case *is:
+			case n.IsList() != (row.Type == schema.RealList), !n.IsList() && !schema.IsNumber(n.Raw()):
+				r.AddFault(n.Errorf("%s must be %s, not %s", path, noun, n.Describe()))
+			case n.IsList() && len(n.Items()) == 0:
+				r.AddFault(n.Errorf("%s is empty", path).WithNote("give it %s, or leave it out", noun))
+			default:
+				a, _ := r.Value(&row, path, n)
+				*value, _ = a.V.(V)
+			}
+		},
+		Write: func(from any) *yaml.Node {
+			is, value := parts(&from.(*schema.Value[T]).V)
+			if *is {
+				return schema.TextNode(word)
+			}
+			return schema.ValueNode(*value)
+		},
+	}
 }
 
 // checkTemperature checks that the validation bags are not training bags too.
