@@ -50,7 +50,7 @@ func Curves(title string, axes Axes, panels []CurvePanel) []byte {
 		p := newPanel(in.Heading, axes.X, "")
 		if i == 0 {
 			p.Y.Label.Text = axes.Y
-			if hasBars(panels) {
+			if slices.ContainsFunc(pointsOf(panels), func(q Point) bool { return q.Deviation > 0 }) {
 				p.Y.Label.Text += " ± SD"
 			}
 		}
@@ -73,15 +73,14 @@ func Curves(title string, axes Axes, panels []CurvePanel) []byte {
 	return drawPanels(max(260*float64(len(panels)), 420), 300, title, [][]*panel{row}, legend)
 }
 
-func hasBars(panels []CurvePanel) bool {
+// pointsOf lists the points of all curves.
+func pointsOf(panels []CurvePanel) (list []Point) {
 	for _, p := range panels {
 		for _, c := range p.Curves {
-			if slices.ContainsFunc(c.Points, func(q Point) bool { return q.Deviation > 0 }) {
-				return true
-			}
+			list = append(list, c.Points...)
 		}
 	}
-	return false
+	return list
 }
 
 func curveNames(panels []CurvePanel) []string {
@@ -134,12 +133,8 @@ func place(x float64, log bool) float64 {
 // valueRange returns the range of all bars, rounded to tenths, within 0 and most.
 func valueRange(panels []CurvePanel, most float64) (low, high float64) {
 	low, high = most, 0
-	for _, p := range panels {
-		for _, c := range p.Curves {
-			for _, q := range c.Points {
-				low, high = math.Min(low, q.Mean-q.Deviation), math.Max(high, q.Mean+q.Deviation)
-			}
-		}
+	for _, q := range pointsOf(panels) {
+		low, high = math.Min(low, q.Mean-q.Deviation), math.Max(high, q.Mean+q.Deviation)
 	}
 	low, high = math.Max(0, math.Floor(low*10)/10), math.Min(most, math.Ceil(high*10)/10)
 	if high <= low {

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/image/draw"
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
@@ -173,33 +174,23 @@ func (h *Heatmap) picture() *image.NRGBA {
 
 // bounds returns the lowest and the highest finite attention of the bag; 0 and 0 if there is none.
 func (h *Heatmap) bounds() (low, high float64) {
-	low, high = math.Inf(1), math.Inf(-1)
-	for _, a := range h.scores() {
-		if v := float64(a); !math.IsNaN(v) && !math.IsInf(v, 0) {
-			low, high = min(low, v), max(high, v)
-		}
-	}
-	if low > high {
+	finite := slices.DeleteFunc(h.scores(), func(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) })
+	if len(finite) == 0 {
 		return 0, 0
 	}
-	return low, high
+	return slices.Min(finite), slices.Max(finite)
 }
 
-// scores returns the attention of the bag.
-func (h *Heatmap) scores() []float32 {
+// scores returns a copy of the attention of the bag.
+func (h *Heatmap) scores() []float64 {
 	if h.Bag == nil {
-		return h.Attention
+		return ndarray.Convert[float64](h.Attention)
 	}
-	return h.Bag
+	return ndarray.Convert[float64](h.Bag)
 }
 
 // mean returns the mean attention of the bag.
-func (h *Heatmap) mean() (mean float64) {
-	for _, a := range h.scores() {
-		mean += float64(a) / float64(len(h.scores()))
-	}
-	return mean
-}
+func (h *Heatmap) mean() float64 { return stat.Mean(h.scores(), nil) }
 
 // Scales reports whether the mean attention of the bag is positive, which Max needs.
 func (h *Heatmap) Scales() bool { return h.mean() > 0 && !math.IsInf(h.mean(), 1) }

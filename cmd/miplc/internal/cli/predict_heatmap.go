@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"image"
 	"io"
 	"maps"
 	"path"
@@ -168,7 +167,8 @@ type picture struct {
 	first int    // bagNumber of its first instance in the bag, from 0
 	name  string // of the figure, without its ending
 
-	several bool // the bag has several files
+	several   bool             // the bag has several files
+	thumbnail *imagebags.Image // nil: none
 }
 
 // picturesOf lists the pictures of the bags. They are named after their bags, or bag-NUMBER if these have no names, and
@@ -179,7 +179,8 @@ func (r *predictResult) picturesOf(set *data.Dataset) (list []picture) {
 		b, first := &r.Bags[i], 0
 		files := set.Files(b.Number - 1)
 		for _, f := range files {
-			p := picture{b, f, first, cmp.Or(figureName(b.Name), "bag-"+strconv.Itoa(b.Number)), len(files) > 1}
+			p := picture{bag: b, file: f, first: first, name: cmp.Or(figureName(b.Name), "bag-"+strconv.Itoa(b.Number)),
+				several: len(files) > 1}
 			if p.several {
 				file := path.Base(filepath.ToSlash(f.Name))
 				p.name += "-" + figureName(strings.TrimSuffix(file, path.Ext(file)))
@@ -216,11 +217,8 @@ func figureName(name string) string {
 // write draws the bags as NAME.svg and NAME.png, or each file of a bag that has several.
 func (h *heatmaps) write(r *predictResult, set *data.Dataset, inputs []string) error {
 	list := r.picturesOf(set)
-	thumbnails, err := h.open()
-	if err != nil {
-		return err
-	}
-	if r.noThumbnail, err = h.without(thumbnails, list); err != nil {
+	var err error
+	if r.noThumbnail, err = h.findThumbnails(list); err != nil {
 		return err
 	}
 	var files []string
@@ -242,8 +240,10 @@ func (h *heatmaps) write(r *predictResult, set *data.Dataset, inputs []string) e
 		if err != nil {
 			return err
 		}
-		if m.Thumbnail, err = thumbnails.of(p, h.resize); err != nil {
-			return err
+		if p.thumbnail != nil {
+			if m.Thumbnail, err = p.thumbnail.Read(h.resize, imagebags.Limits{}); err != nil {
+				return diag.Errorf(diag.Pos{File: p.thumbnail.Name}, "%v", err)
+			}
 		}
 		for ending, draw := range map[string]func(io.Writer) error{
 			".svg": func(w io.Writer) error { _, err := w.Write(m.SVG()); return err },
@@ -294,46 +294,44 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	return m, nil
 }
 
-// without returns the number of pictures without a thumbnail. It returns an error if none of the thumbnails that the
-// user asked for exists.
-func (h *heatmaps) without(thumbnails pictures, list []picture) (n int, err error) {
-	if h.Thumbnails == "" {
-		return 0, nil
-	}
-	for _, p := range list {
-		if thumbnails.find(p) == nil {
-			n++
-		}
-	}
-	if n < len(list) {
-		return n, nil
-	}
-	name := list[0].names()[0]
-	return n, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag would be "+
-		"%s.png", name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(thumbnails)))).
-		WithNote("an image may have the ending .jpg or .tif as well, and be in a folder")
-}
-
-// pictures are images by the names that a bag may have, in one Unicode form: the path of the image in its folder,
-// with and without ending, and the last element of it if no other image has the same.
-type pictures map[string][]imagebags.Image
-
-// open lists the thumbnails.
-func (h *heatmaps) open() (pictures, error) {
-	p := pictures{}
+// findThumbnails sets the thumbnails of pictures. It returns the number of pictures without one, and an error if none of
+// the thumbnails that the user asked for exists.
+func (h *heatmaps) findThumbnails(list []picture) (missing int, err error) {
 	if h.sources == nil {
-		return p, nil
+		return 0, nil
 	}
 	sources, err := imagebags.FindImages(h.sources, imagebags.Limits{})
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
+	// By the names that a bag may have, in one Unicode form: the path of the image in its folder, with and without ending,
+	// and the last element of it if no other image has the same.
+	images := map[string][]imagebags.Image{}
 	for _, m := range sources.Images {
 		for _, name := range namesOf(diag.Canonical(m.Name)) {
-			p[name] = append(p[name], m)
+			images[name] = append(images[name], m)
 		}
 	}
-	return p, nil
+	for i := range list {
+		for _, name := range list[i].names() {
+			if found := images[diag.Canonical(name)]; len(found) == 1 && list[i].thumbnail == nil {
+				list[i].thumbnail = &found[0]
+			}
+		}
+		if list[i].thumbnail == nil {
+			missing++
+		}
+	}
+	if h.Thumbnails == "" {
+		return 0, nil
+	}
+	if missing < len(list) {
+		return missing, nil
+	}
+	name := list[0].names()[0]
+	return missing, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag would "+
+		"be %s.png", name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(images)))).
+		WithNote("an image may have the ending .jpg or .tif as well, and be in a folder")
 }
 
 // namesOf lists the path of an image, without its ending, and its last element, each once.
@@ -351,27 +349,4 @@ func (p picture) names() []string {
 		return []string{strconv.Itoa(p.bag.Number)}
 	}
 	return namesOf(p.bag.Name)
-}
-
-// find returns the image of a bag, nil if there is none.
-func (p pictures) find(of picture) *imagebags.Image {
-	for _, name := range of.names() {
-		if found := p[diag.Canonical(name)]; len(found) == 1 {
-			return &found[0]
-		}
-	}
-	return nil
-}
-
-// of returns the thumbnail of a bag, or of one of its several files; nil if there is none.
-func (p pictures) of(of picture, size imagebags.Size) (image.Image, error) {
-	m := p.find(of)
-	if m == nil {
-		return nil, nil
-	}
-	picture, err := m.Read(size, imagebags.Limits{})
-	if err != nil {
-		return nil, diag.Errorf(diag.Pos{File: m.Name}, "%v", err)
-	}
-	return picture, nil
 }

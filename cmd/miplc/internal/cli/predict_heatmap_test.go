@@ -30,19 +30,26 @@ func TestThumbnails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := (&heatmaps{sources: []string{dir}}).open()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
 		bag   bagResult
 		width int // 0: no thumbnail
 	}{{bagResult{Number: 5, Name: "cat/1.png"}, 1}, {bagResult{Number: 5, Name: "dog/1"}, 2}, {bagResult{Number: 1}, 0},
 		{bagResult{Number: 7}, 3}, {bagResult{Number: 2, Name: "7"}, 3}, {bagResult{Number: 7, Name: "2"}, 0},
 		{bagResult{Number: 2, Name: "1"}, 0}} {
-		m, err := p.of(picture{bag: &c.bag}, imagebags.Size{})
-		if err != nil || (m == nil) != (c.width == 0) || m != nil && m.Bounds().Dx() != c.width {
-			t.Errorf("%+v: %v, %v", c.bag, m, err)
+		list := []picture{{bag: &c.bag}}
+		if _, err := (&heatmaps{sources: []string{dir}}).findThumbnails(list); err != nil {
+			t.Fatal(err)
+		}
+		width := 0
+		if list[0].thumbnail != nil {
+			m, err := list[0].thumbnail.Read(imagebags.Size{}, imagebags.Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			width = m.Bounds().Dx()
+		}
+		if width != c.width {
+			t.Errorf("%+v: %d pixels wide, want %d", c.bag, width, c.width)
 		}
 	}
 }
