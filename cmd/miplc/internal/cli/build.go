@@ -59,7 +59,7 @@ differences as model.failed.json, and the command fails.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBuild(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Dir, "output", "o", "", "folder of the build (required)")
+	console.OutputFlag(cmd, &o.Dir, "DIR", "folder of the build")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. data.classes=7 (repeatable)")
 	console.DataFlags(con, f, &o.Data, "folder in which datasets are searched (default: $MIPLC_DATA)")
 	console.LibraryFlag(f, &o.Library)
@@ -71,9 +71,6 @@ differences as model.failed.json, and the command fails.`,
 
 // runBuild builds and prints the result.
 func runBuild(ctx context.Context, o *buildOptions) error {
-	if o.Dir == "" {
-		return console.Usagef("miplc build: -o DIR is missing: the folder for the results")
-	}
 	var err error
 	if o.Spec, err = language.Load(o.Name, o.Set...); err != nil {
 		return console.Invalid(err)

@@ -84,7 +84,7 @@ always give the same file.`,
 			return runBags(cmd.Context(), o)
 		},
 	}
-	o.addFlags(cmd.Flags())
+	o.addFlags(cmd)
 	return cmd
 }
 
@@ -92,9 +92,10 @@ always give the same file.`,
 const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (keep the bag " +
 	"without true label)"
 
-func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
+func (o *bagsOptions) addFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
 	f.SortFlags = false // by generator
-	f.StringVarP(&o.Output, "output", "o", "", "output file: "+formats.Writable().Or()+" (required)")
+	console.OutputFlag(cmd, &o.Output, "FILE", "output file: "+formats.Writable().Or())
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
 	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or "+
@@ -143,9 +144,6 @@ func (o *bagsOptions) addFlags(f *pflag.FlagSet) {
 
 // runBags generates the bags and writes them.
 func runBags(ctx context.Context, o *bagsOptions) error {
-	if o.Output == "" {
-		return console.Usagef("miplc data bags: -o FILE is missing")
-	}
 	generator, err := o.generator()
 	if err != nil {
 		return err

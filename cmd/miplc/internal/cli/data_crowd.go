@@ -55,7 +55,7 @@ nothing is written.`,
 	}
 	f := cmd.Flags()
 	console.ReadingFlags(f, &o.Reading)
-	f.StringVarP(&o.Output, "output", "o", "", "output file: .csv, or with --bags a dataset (required)")
+	console.OutputFlag(cmd, &o.Output, "FILE", "output file: .csv, or with --bags a dataset")
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else "+
 		"of the first file)")
@@ -67,9 +67,6 @@ nothing is written.`,
 
 // runCrowd makes the candidate sets and writes them.
 func runCrowd(o *crowdOptions) error {
-	if o.Output == "" {
-		return console.Usagef("miplc data crowd: -o FILE is missing")
-	}
 	if len(o.Annotators) < generate.MinAnnotators {
 		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given",
 			generate.MinAnnotators, len(o.Annotators))

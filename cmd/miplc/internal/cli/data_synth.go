@@ -51,7 +51,7 @@ values of the published dataset. The same options always produce the same file.`
 	}
 	f := cmd.Flags()
 	f.SortFlags = false // those of all sets first
-	f.StringVarP(&o.Output, "output", "o", "", "output file: "+formats.Writable().Or()+" (required)")
+	console.OutputFlag(cmd, &o.Output, "FILE", "output file: "+formats.Writable().Or())
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Source, "source", con.Getenv("MIPLC_DATA"), "folder of the labelled instances (default: $MIPLC_DATA)")
 	f.IntVar(&o.Bags, "bags", 0, "number of bags")
@@ -82,9 +82,6 @@ values of the published dataset. The same options always produce the same file.`
 
 // runSynth generates and writes a dataset.
 func runSynth(o *synthOptions) error {
-	if o.Output == "" {
-		return console.Usagef("miplc data synth: -o FILE is missing")
-	}
 	if err := console.CheckWord("SET", o.Set, generate.Sets...); err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ docs/experiments.md describes FILE; docs/clusters.md describes shards.`, strings
 // flags declares the flags of commands that plan an experiment.
 func (o *experimentOptions) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVarP(&o.Dir, "output", "o", "", "folder of the results (required)")
+	console.OutputFlag(cmd, &o.Dir, "DIR", "folder of the results")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the file, e.g. splits.count=3 (repeatable)")
 	console.DataFlags(o.Console, f, &o.Data, "folder of datasets and labelled instances (default: $MIPLC_DATA)")
 	placeFlags(o.Console, f, &o.Place, "engine of all cells")
@@ -133,8 +133,6 @@ func runShard(cmd *cobra.Command, o *experimentOptions) error {
 		}
 	})
 	switch {
-	case o.Dir == "":
-		return console.Usagef("miplc experiment: -o DIR is missing: the folder for the results")
 	case o.File != "":
 		return console.Usagef("miplc experiment --shard runs the experiment that was planned in %s: omit %s", o.Dir, o.File)
 	case len(fixed) > 0:
@@ -189,9 +187,6 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 	if o.File == "" {
 		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(),
 			", "))
-	}
-	if o.Dir == "" {
-		return nil, console.Usagef("miplc experiment: -o DIR is missing: the folder for the results")
 	}
 	if err := checkPlace(&o.Place); err != nil {
 		return nil, err

@@ -70,16 +70,13 @@ if necessary and writes one file, PACKAGE.go. It replaces a file that it generat
 		RunE: func(*cobra.Command, []string) error { return runGo(o) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.Dir, "output", "o", "", "folder of the package (required)")
+	console.OutputFlag(cmd, &o.Dir, "DIR", "folder of the package")
 	f.StringVar(&o.Package, "package", "", "name of the package (default: the name of the folder)")
 	f.BoolVar(&o.Force, "force", false, "overwrite a file that miplc did not generate")
 	return cmd
 }
 
 func runGo(o *genOptions) error {
-	if o.Dir == "" {
-		return console.Usagef("miplc gen go: -o DIR is missing: the folder for the package")
-	}
 	var err error
 	if o.Model, err = findModel(o.Model); err != nil {
 		return err

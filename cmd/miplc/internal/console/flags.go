@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/data/bagfile"
@@ -76,6 +77,17 @@ func bounds(v, low, high float64) string {
 		return "at least " + number(low)
 	}
 	return "between " + number(low) + " and " + number(high)
+}
+
+// OutputFlag adds the required flag --output. kind is FILE or DIR.
+func OutputFlag(cmd *cobra.Command, to *string, kind, usage string) {
+	cmd.Flags().StringVarP(to, "output", "o", "", usage+" (required)")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *to == "" {
+			return Usagef("%s: -o %s is missing: %s", cmd.CommandPath(), kind, usage)
+		}
+		return nil
+	}
 }
 
 // DataFlags adds the flags of commands that search and read data files.
