@@ -160,7 +160,7 @@ var sizesType = namesType("a size", yaml.FlowStyle, sizeRow.Schema(),
 		s.V.Assign(a)
 		return s
 	},
-	func(s Size) (string, *yaml.Node) { return s.Name.V, schema.IntNode(s.V.V) })
+	func(s Size) (string, *yaml.Node) { return s.Name.V, schema.ValueNode(s.V.V) })
 
 var numberRow = schema.Row{Type: schema.Real}
 
@@ -168,9 +168,9 @@ var numbersType = namesType("a number", yaml.FlowStyle,
 	schema.Object{"anyOf": []schema.Object{numberRow.Schema(), schema.ListOf(numberRow.Schema())}},
 	readNumber, func(n Number) (string, *yaml.Node) {
 		if n.V.V.List {
-			return n.Name.V, schema.ListNode(yaml.FlowStyle, n.V.V.Values, schema.FloatNode)
+			return n.Name.V, schema.ValueNode(n.V.V.Values)
 		}
-		return n.Name.V, schema.FloatNode(n.V.V.Values[0])
+		return n.Name.V, schema.ValueNode(n.V.V.Values[0])
 	})
 
 func readNumber(r *schema.Reader, name schema.Str, path string, n *schema.Node) Number {

@@ -101,28 +101,33 @@ func fitsLiteralBlock(text string) bool {
 	return true
 }
 
-// IntNode encodes a whole number.
-func IntNode(v int) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(v)}
-}
-
 // sizeNode encodes a whole number or a name.
 func sizeNode(text string) *yaml.Node {
 	if n, err := strconv.Atoi(text); err == nil {
-		return IntNode(n)
+		return ValueNode(n)
 	}
 	return TextNode(text)
 }
 
-// FloatNode encodes a number with as many digits as it needs.
-func FloatNode(v float64) *yaml.Node {
-	text := strconv.FormatFloat(v, 'g', -1, 64)
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!float", Value: text}
-	if integerText.MatchString(text) {
-		n.Tag = "!!int"
+// ValueNode encodes a decoded value: a number, a truth value, a text, or a list of them in brackets.
+func ValueNode(v any) *yaml.Node {
+	switch v := v.(type) {
+	case nil:
+		return TextNode("")
+	case string:
+		return TextNode(v)
+	case []Str:
+		return ListNode(yaml.FlowStyle, v, func(s Str) *yaml.Node { return TextNode(s.V) })
+	case []int:
+		return ListNode(yaml.FlowStyle, v, plainNode)
+	case []float64:
+		return ListNode(yaml.FlowStyle, v, plainNode)
 	}
-	return n
+	return plainNode(v)
 }
+
+// plainNode encodes a number, with as many digits as it needs, or a truth value.
+func plainNode[T any](v T) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: fmt.Sprint(v)} }
 
 // ListNode encodes a list.
 func ListNode[T any](style yaml.Style, items []T, write func(T) *yaml.Node) *yaml.Node {

@@ -5,10 +5,7 @@ package schema
 import (
 	"encoding/json"
 	"reflect"
-	"strconv"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 
 	"github.com/miplc/miplc/internal/diag"
 )
@@ -211,24 +208,3 @@ func assign(to any, a Arg) {
 
 // PosOf returns the position of the Value that a row sets within of.
 func (r *Row) PosOf(of any) diag.Pos { return r.Field(of).(interface{ pos() diag.Pos }).pos() }
-
-// ValueNode encodes a decoded value.
-func ValueNode(v any) *yaml.Node {
-	switch v := v.(type) {
-	case int:
-		return IntNode(v)
-	case float64:
-		return FloatNode(v)
-	case bool:
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
-	case []int:
-		return ListNode(yaml.FlowStyle, v, IntNode)
-	case []float64:
-		return ListNode(yaml.FlowStyle, v, FloatNode)
-	case []Str:
-		return ListNode(yaml.FlowStyle, v, func(s Str) *yaml.Node { return TextNode(s.V) })
-	case string:
-		return TextNode(v)
-	}
-	return TextNode("")
-}
