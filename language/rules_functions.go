@@ -5,6 +5,7 @@ package language
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -42,27 +43,19 @@ func (c *checker) resolveFunction(f *UserFunction, sc *scope, settings *vocabula
 	for _, a := range f.Args {
 		own.add(a.V)
 	}
-	for j := range f.Let {
-		inner.later[f.Let[j].Name.V] = f.Let[j].Name.Pos
-	}
 	inner.known.add(own.list...)
+	c.resolveLet(f.Let, &inner)
 	for j := range f.Let {
-		eq := &f.Let[j]
-		c.resolveNames(eq, &inner, "")
-		delete(inner.later, eq.Name.V)
-		own.add(eq.Name.V)
-		inner.known.add(eq.Name.V)
+		own.add(f.Let[j].Name.V)
 	}
 	if f.Value != nil {
 		c.resolveNames(f.Value, &inner, "")
 	}
-	var outside vocabulary
-	for _, name := range inner.uses[""] {
+	for _, name := range slices.Sorted(maps.Keys(inner.used())) {
 		if !own.has[name] {
-			outside.add(name)
+			sc.uses[f.Name.V] = append(sc.uses[f.Name.V], name)
 		}
 	}
-	sc.uses[f.Name.V] = outside.list
 }
 
 // has reports whether eq is an equation of the function.
