@@ -130,99 +130,73 @@ func (l *loader) putEntry(n *Node, path []string, v *Node, pos diag.Pos) (*Node,
 	}
 	out := *n
 	out.items = append([]*Node(nil), n.items...)
-	item := n.items[index]
-	switch {
-	case hasName(item, path[0]):
-		entry, err := l.put(item, path[1:], v, pos, false)
-		if err != nil {
-			return nil, err
-		}
-		out.items[index] = entry
-	case len(path) == 1 && !ofName(item, path[0]), item.kind == scalarNode:
+	word, _, args := n.items[index].entry()
+	arguments := path[1:]
+	switch main := MainRow(l.dialect.Arguments(word)); {
+	case word == "":
+		out.items[index], err = l.put(args, arguments, v, pos, false)
+		return &out, err
+	case args == nil, len(arguments) == 0 && path[0] == word:
 		out.items[index] = wrap(path, v, pos)
-	case ofName(item, path[0]): // kind: {name: path[0], ...}
-		kind, arguments := item.keys[0].text, path[1:]
-		if len(arguments) == 0 && v.kind != mapNode {
-			arguments = []string{l.dialect.optionalArgument(kind)}
-		}
-		under, err := v, error(nil)
-		if len(arguments) > 0 {
-			under, err = l.put(item.items[0], arguments, v, pos, false)
-		} else {
-			under = l.dialect.merge(item.items[0], v, false)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out.items[index] = wrap([]string{kind}, under, pos)
+		return &out, nil
+	case len(arguments) == 0 && v.kind == mapNode:
+		v = l.dialect.merge(args, v, false)
+	case len(arguments) == 0:
+		v, err = l.put(args, []string{l.dialect.optionalArgument(word)}, v, pos, false)
+	case args.kind == scalarNode && main != nil: // word: value becomes word: {main: value}
+		v, err = l.put(wrap([]string{main.Name}, args, args.pos), arguments, v, pos, false)
 	default:
-		args := item.Get(path[0])
-		if args.kind == scalarNode { // word: value becomes word: {main: value}
-			if main := MainRow(l.dialect.Arguments(path[0])); main != nil {
-				args = wrap([]string{main.Name}, args, args.pos)
-			}
-		}
-		under, err := l.put(args, path[1:], v, pos, false)
-		if err != nil {
-			return nil, err
-		}
-		out.items[index] = wrap(path[:1], under, pos)
+		v, err = l.put(args, arguments, v, pos, false)
 	}
-	return &out, nil
+	if err == nil {
+		out.items[index] = wrap([]string{word}, v, pos)
+	}
+	return &out, err
 }
 
-// findEntry returns the index of the entry of a list that has a name.
-func (n *Node) findEntry(name string) (int, error) {
-	index := -1
+// entry returns the parts of an entry of a list, which is a word, word: arguments, or a map with a name and without a
+// word. Arguments may contain a name; the word is the name of other entries. args is nil for a plain word.
+func (n *Node) entry() (word, name string, args *Node) {
+	switch {
+	case n.kind == scalarNode:
+		return n.text, n.text, nil
+	case len(n.keys) == 1 && n.keys[0].text != "name":
+		word, args = n.keys[0].text, n.items[0]
+		name = word
+	default:
+		args = n
+	}
+	if own := args.Get("name"); own != nil {
+		name = own.text
+	}
+	return word, name, args
+}
+
+// findEntry returns the index of the entry of a list that has a name or a word.
+func (n *Node) findEntry(name string) (index int, err error) {
+	var names []string
+	index, found := -1, 0
 	for i, item := range n.items {
-		if item.text == name && item.kind == scalarNode || item.kind == mapNode && (item.Get(name) != nil ||
-			hasName(item, name) || ofName(item, name)) {
-			if index >= 0 {
-				if names := n.entryNames(); !slices.Contains(names, name) {
-					return 0, fmt.Errorf("the list has more than one %s: name one of %s", name, diag.Words(names))
-				}
-				return 0, fmt.Errorf("the list has more than one %s; set the whole list", name)
-			}
-			index = i
+		word, own, _ := item.entry()
+		if own != "" {
+			names = append(names, own)
+		}
+		if word == name || own == name {
+			index, found = i, found+1
 		}
 	}
-	if index < 0 {
-		if names := n.entryNames(); len(names) > 0 {
-			return 0, fmt.Errorf("the list has no %s, only %s", name, diag.Words(names))
-		}
-		return 0, fmt.Errorf("the list has no %s", name)
+	switch {
+	case found == 1:
+		return index, nil
+	case found > 1 && slices.Contains(names, name):
+		return 0, fmt.Errorf("the list has more than one %s; set the whole list", name)
+	case found > 1:
+		return 0, fmt.Errorf("the list has more than one %s: name one of %s", name, diag.Words(names))
+	case len(names) > 0:
+		return 0, fmt.Errorf("the list has no %s, only %s", name, diag.Words(names))
 	}
-	return index, nil
+	return 0, fmt.Errorf("the list has no %s", name)
 }
-
-// entryNames returns the names of the entries of a list, as putEntry finds them.
-func (n *Node) entryNames() (names []string) {
-	for _, item := range n.items {
-		name := item.text
-		if len(item.keys) > 0 {
-			name = item.keys[0].text
-		}
-		if named := item.Get("name"); named != nil {
-			name = named.text
-		}
-		if len(item.items) == 1 && item.items[0].Get("name") != nil {
-			name = item.items[0].Get("name").text
-		}
-		if name != "" {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// hasName reports whether an entry of a list is a map with that name.
-func hasName(item *Node, name string) bool {
-	n := item.Get("name")
-	return n != nil && n.kind == scalarNode && n.text == name
-}
-
-// ofName reports whether an entry of a list is "kind: {name: ...}" with that name.
-func ofName(item *Node, name string) bool { return len(item.keys) == 1 && hasName(item.items[0], name) }
 
 // optionalArgument returns the name of the first argument that an entry need not have, such as the weight of a named
 // term.
