@@ -65,7 +65,15 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 		columns = max(columns, len(r.Epochs))
 	}
 	var legend []legendEntry
-	floor := leastShare(rows)
+	floor := -2.0 // or the largest whole decimal logarithm below all shares that are not 0
+	for _, r := range rows {
+		for i := range r.Epochs {
+			for _, k := range r.Epochs[i].kinds() {
+				floor = min(floor, math.Floor(math.Log10(0.95*k.least)))
+			}
+		}
+	}
+	floor = max(-5, floor)
 	panels := make([][]*panel, len(rows))
 	for i, r := range rows {
 		panels[i] = make([]*panel, columns)
@@ -99,6 +107,7 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 type kindOf struct {
 	name   string
 	shares []float64
+	least  float64 // of the shares that are not 0
 	color  color.NRGBA
 }
 
@@ -106,9 +115,11 @@ type kindOf struct {
 func (c *ScoreCounts) kinds() (list []kindOf) {
 	add := func(name string, bins []int, color color.NRGBA) {
 		if sum := float64(total(bins)); sum > 0 {
-			k := kindOf{name, make([]float64, len(bins)), color}
+			k := kindOf{name, make([]float64, len(bins)), 1, color}
 			for i, n := range bins {
-				k.shares[i] = float64(n) / sum
+				if k.shares[i] = float64(n) / sum; n > 0 {
+					k.least = min(k.least, k.shares[i])
+				}
 			}
 			list = append(list, k)
 		}
@@ -125,23 +136,6 @@ func total(bins []int) int {
 		sum += n
 	}
 	return sum
-}
-
-// leastShare returns the largest whole decimal logarithm below all shares that are not 0.
-func leastShare(rows []ScoreRow) float64 {
-	least := 0.1
-	for _, r := range rows {
-		for i := range r.Epochs {
-			for _, k := range r.Epochs[i].kinds() {
-				for _, v := range k.shares {
-					if v > 0 {
-						least = math.Min(least, v)
-					}
-				}
-			}
-		}
-	}
-	return math.Max(-5, math.Floor(math.Log10(0.95*least)))
 }
 
 // percentTicks are the ticks for decimal logarithms of shares. The logarithm is computed here,
