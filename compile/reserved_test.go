@@ -4,6 +4,7 @@ package compile_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -67,7 +68,11 @@ func TestNoParameterIsNamedAsAnInputOrOutput(t *testing.T) {
 	if len(names) < 19 {
 		t.Errorf("the graphs have only the names %v", names)
 	}
+	identifier := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*$`) // as the text of XLA's programs needs it
 	for name := range names {
+		if !identifier.MatchString(name) {
+			t.Errorf("%q is no identifier", name)
+		}
 		if strings.Contains(name, ".") || name == compile.InLambda {
 			continue // not a valid name in a spec
 		}

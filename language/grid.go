@@ -184,10 +184,16 @@ func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, val
 	}
 	axes := []Axis{}
 	for i, key := range n.Keys() {
-		if check(key, n.Items()[i]) {
-			continue
+		var a Axis
+		var values []*schema.Node
+		if !check(key, n.Items()[i]) {
+			a, values = readAxis(r, key, n.Items()[i])
 		}
-		if a := readAxis(r, key, n.Items()[i]); a.Range != nil || len(a.Values) > 0 {
+		for _, d := range Dialect.CheckSetting(key, values) {
+			d.Text = path + ": " + d.Text
+			r.AddFault(d)
+		}
+		if a.Range != nil || len(a.Values) > 0 {
 			axes = append(axes, a)
 		}
 	}
@@ -198,32 +204,37 @@ func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, val
 	return axes
 }
 
-func readAxis(r *schema.Reader, key, values *schema.Node) Axis {
-	a := Axis{Key: key.Raw()}
-	if values.IsMap() {
-		if a.Range, values = readRange(r, key, values); values == nil {
-			return a
+// readAxis reads the values of a key. It also returns them, or the ends of their range, as they are in the file.
+func readAxis(r *schema.Reader, key, n *schema.Node) (a Axis, values []*schema.Node) {
+	a.Key = key.Raw()
+	if n.IsMap() {
+		if a.Range, n = readRange(r, key, n); n == nil {
+			return a, nil
 		}
 	}
 	switch {
-	case !values.IsList():
-		r.AddFault(values.Errorf("%s needs a list of values, not %s", key.Raw(), values.Describe()).WithNote("write [%s], "+
-			"or a range such as {log: [0.001, 0.1]}", values.Raw()))
-		return a
-	case len(values.Items()) == 0:
-		r.AddFault(values.Errorf("the list of values of %s is empty", key.Raw()))
+	case a.Range != nil:
+		return a, n.Items()
+	case !n.IsList():
+		r.AddFault(n.Errorf("%s needs a list of values, not %s", key.Raw(), n.Describe()).WithNote("write [%s], "+
+			"or a range such as {log: [0.001, 0.1]}", n.Raw()))
+		return a, nil
+	case len(n.Items()) == 0:
+		r.AddFault(n.Errorf("the list of values of %s is empty", key.Raw()))
 	}
-	for _, v := range values.Items()[:min(len(values.Items()), MaxGrid+1)] {
+	values = n.Items()[:min(len(n.Items()), MaxGrid+1)]
+	for _, v := range values {
 		s := Assignment{key.Raw(), v.Flow(), v.Pos()}
 		if slices.ContainsFunc(a.Values, func(had Assignment) bool { return had.Value == s.Value }) {
 			r.AddFault(v.Errorf("the value %s is repeated", s.Value))
 		}
 		a.Values = append(a.Values, s)
 	}
-	return a
+	return a, values
 }
 
-// readRange reads {form: [low, high]}. It returns the values of {choice: values}, else nil.
+// readRange reads {form: [low, high]} and returns the range and [low, high]. Of {choice: values} it returns the values
+// only; both are nil after an error.
 func readRange(r *schema.Reader, key, n *schema.Node) (*Range, *schema.Node) {
 	forms := []string{"choice", "int", "log", "uniform"}
 	if len(n.Keys()) != 1 {
@@ -272,7 +283,7 @@ func readRange(r *schema.Reader, key, n *schema.Node) (*Range, *schema.Node) {
 		r.AddFault(ends.Errorf("%s: the range from %v to %v is empty", key.Raw(), found.Low, found.High).
 			WithNote("the first number must be smaller than the second"))
 	default:
-		return found, nil
+		return found, ends
 	}
 	return nil, nil
 }

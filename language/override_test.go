@@ -3,9 +3,11 @@
 package language_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 )
 
@@ -35,6 +37,23 @@ func TestUnusedParameterWithOverride(t *testing.T) {
 		if _, err := language.Parse("mine.yaml", []byte(src), set...); err == nil ||
 			!strings.Contains(err.Error(), "the parameter Extra is never used") {
 			t.Errorf("%v: %v", set, err)
+		}
+	}
+}
+
+// An override that cannot be applied does not hide errors of others, and of the file.
+func TestAllErrorsOfOverrides(t *testing.T) {
+	_, err := language.Parse("s.yaml", []byte("name: s\nextends: demipl\ntrain: {ephs: 3}\n"), "loss.atention=1",
+		"train.lr=-1", "train.batch", "train.momentum=[")
+	list, _ := diag.ListOf(err)
+	var texts []string
+	for _, d := range list {
+		texts = append(texts, d.Text)
+	}
+	for _, want := range []string{"the list has no atention", "unknown key \"ephs\"", "train.lr must be greater than 0",
+		"no value", "YAML syntax"} {
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, want) }) {
+			t.Errorf("errors %q, not %q", texts, want)
 		}
 	}
 }

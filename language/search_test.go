@@ -5,6 +5,7 @@ package language
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,9 +53,9 @@ func TestWrongSearches(t *testing.T) {
 	const spec = "name: s\nextends: demipl\nsearch:\n  "
 	for text, want := range map[string]string{
 		"grid: {train.lr: {log: [0, 0.1]}}":          "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, not 0",
-		"grid: {train.rate: {log: [0.1, 0.2]}}":      "s.yaml:4:22: search.grid: unknown key \"rate\" in train",
+		"grid: {train.rate: {log: [0.1, 0.2]}}":      "s.yaml:4:16: search.grid: unknown key \"rate\" in train",
 		"grid: {train.lr: {log: [-2, -1]}}":          "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, not -2",
-		"grid: {train.momentum: {uniform: [2, 3]}}":  "s.yaml:4:26: search.grid: train.momentum must be between 0 and 1 (1 excluded)",
+		"grid: {train.momentum: {uniform: [2, 3]}}":  "s.yaml:4:37: search.grid: train.momentum must be between 0 and 1 (1 excluded)",
 		"grid: {data.split.seed: {int: [1, 3]}}":     "s.yaml:4:10: data.split.seed is not a setting that a search can vary",
 		"{grid: {train.lr: [0.1]}, measure: f1}":     "s.yaml:4:38: search.measure cannot be \"f1\"",
 		"{grid: {train.lr: [0.1]}, halving: 0}":      "s.yaml:4:38: search.halving must be between 1 and 10, not 0",
@@ -81,6 +82,30 @@ func TestWrongSearches(t *testing.T) {
 	if _, _, err := LoadTrials(s, "s.yaml", nil); err == nil ||
 		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
 		t.Errorf("%v", err)
+	}
+}
+
+// All mistakes of a grid are reported together, each at its place: unknown keys, values and ranges.
+func TestAllErrorsOfGrid(t *testing.T) {
+	_, err := Parse("s.yaml", []byte("name: s\nextends: demipl\nsearch:\n  grid:\n    train.ler: {log: [0, 1]}\n    train.lr: "+
+		"{log: [0, 1]}\n    train.momentum: {uniform: [0.5, 2]}\n    train.batch: [1, 0, 2]\n    dat.shape: null\n"+
+		"    train.optimizer: [adam, adm]\n"))
+	var places []string
+	list, _ := diag.ListOf(err)
+	for _, d := range list {
+		places = append(places, fmt.Sprintf("%d:%d %s", d.Pos.Line, d.Pos.Col, d.Text))
+	}
+	want := []string{
+		"5:11 search.grid: unknown key \"ler\" in train",
+		"5:23 train.ler: a logarithmic range needs numbers above 0, not 0",
+		"6:22 train.lr: a logarithmic range needs numbers above 0, not 0",
+		"7:37 search.grid: train.momentum must be between 0 and 1 (1 excluded), not 2",
+		"8:22 search.grid: train.batch must be between 1 and 1000000, not 0",
+		"9:5 search.grid: unknown key \"dat\" at the top level",
+		"10:29 search.grid: train.optimizer cannot be \"adm\"",
+	}
+	if !slices.Equal(places, want) {
+		t.Errorf("errors:\n%s\nwant:\n%s", strings.Join(places, "\n"), strings.Join(want, "\n"))
 	}
 }
 

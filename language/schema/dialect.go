@@ -99,6 +99,9 @@ func (d *Dialect) Read(file string, src []byte, overrides []Override, to any) (*
 	r := &Reader{Origin: &doc.Origin, dialect: d, faults: l.faults, faultCounts: map[string]int{}}
 	applyDefaults(d.Rows, to)
 	r.section(root, d.Rows, "", to)
+	if l.skipped {
+		return nil, nil, r.faults.Err()
+	}
 	if len(overrides) > 0 || len(doc.files) > 1 {
 		doc.merged = root
 	}
@@ -177,7 +180,14 @@ type loader struct {
 	Origin
 	dialect *Dialect
 	faults  diag.List
-	broken  bool // a part is missing, so that rules about the whole document are skipped
+	broken  bool // a part is missing, so that the rest is not read
+	skipped bool // an override could not be applied, so that rules about the whole document are skipped
+}
+
+// skip reports an override that cannot be applied.
+func (l *loader) skip(d diag.Diagnostic) {
+	l.skipped = true
+	l.faults.Add(d)
 }
 
 // fail reports an error after which a part of the document is missing.

@@ -123,6 +123,33 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	return d.Suggestion
 }
 
+// CheckSetting returns the faults of a dotted key, such as train.lr, and of values for it. It does not look into lists and
+// maps, whose entries depend on the file.
+func (d *Dialect) CheckSetting(key *Node, values []*Node) diag.List {
+	r, rows, path, start := &Reader{Origin: &Origin{}, dialect: d}, d.Rows, "", 0
+	for _, name := range strings.Split(key.text, ".") {
+		row := Find(rows, name)
+		if row == nil {
+			part := *key
+			if part.text = name; key.Positions() != nil {
+				part.pos = key.Positions()[start]
+			}
+			r.unknownKey(&part, rows, path)
+			break
+		}
+		rows, path, start = row.Rows, join(path, name), start+len(name)+1
+		if path == key.text && types[row.Type].read != nil {
+			for _, v := range values {
+				r.Value(row, path, v)
+			}
+		}
+		if row.Type != Section {
+			break
+		}
+	}
+	return r.faults
+}
+
 // home returns where a key that is unknown in path is known: below path, at the top level or
 // elsewhere. It returns "" if that is not clear.
 func (r *Reader) home(path, name string) string {

@@ -41,21 +41,21 @@ func (l *loader) override(root *Node, o Override) *Node {
 	pos := o.Place()
 	keys, value, found := strings.Cut(o.Text, "=")
 	if !found {
-		l.fail(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
+		l.skip(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
 		return root
 	}
 	v := parseSetValue(value, pos, &l.faults)
 	if v == nil {
-		l.broken = true
+		l.skipped = true
 		return root
 	}
 	path := strings.Split(strings.TrimSpace(keys), ".")
 	if slices.Contains(path, "") {
-		l.fail(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
+		l.skip(diag.Errorf(pos, "the key %q is empty or has an empty part", keys))
 		return root
 	}
 	if path[0] == ExtendsRow.Name {
-		l.fail(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one",
+		l.skip(diag.Errorf(pos, "extends cannot be set from outside").WithNote("name the other %s instead of this one",
 			l.dialect.Noun))
 		return root
 	}
@@ -68,7 +68,7 @@ func (l *loader) override(root *Node, o Override) *Node {
 	}
 	out, err := l.put(root, path, v, pos, false)
 	if err != nil {
-		l.fail(diag.Errorf(pos, "%v", err))
+		l.skip(diag.Errorf(pos, "%v", err))
 		return root
 	}
 	return out

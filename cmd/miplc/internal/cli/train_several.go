@@ -41,6 +41,7 @@ func (o *trainOptions) combinations() (list []*language.Spec, names []runs.RunNa
 		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d "+
 			"runs, the limit of one command", maxRuns)
 	}
+	var errs diag.List
 	for _, combination := range language.Combinations(choices) {
 		set := slices.Clone(o.Set)
 		var parts, setting []string
@@ -53,25 +54,45 @@ func (o *trainOptions) combinations() (list []*language.Spec, names []runs.RunNa
 		if slices.ContainsFunc(names, func(had runs.RunName) bool { return had.Name == name.Name }) {
 			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name.Name)
 		}
-		spec, err := o.load(set)
-		if err != nil {
-			return nil, nil, err
-		}
+		spec, err := language.Load(o.Spec, set...)
 		list, names = append(list, spec), append(names, name)
+		addNew(&errs, err)
+		if len(errs) >= diag.MaxFound {
+			break
+		}
 	}
-	return list, names, nil
+	return list, names, o.invalid(errs.Err())
+}
+
+// addNew adds the errors of one more combination to those of others, which may have the same ones.
+func addNew(errs *diag.List, err error) {
+	var found diag.List
+	found.AddError(diag.Pos{}, err)
+	for _, d := range found {
+		if !slices.ContainsFunc(*errs, func(had diag.Diagnostic) bool {
+			return had.Text == d.Text && (had.Pos == d.Pos ||
+				had.Pos.Setting != "" && d.Pos.Setting != "" && had.Pos.File == d.Pos.File)
+		}) {
+			errs.Add(d)
+		}
+	}
 }
 
 // load loads the spec with overrides.
 func (o *trainOptions) load(set []string) (*language.Spec, error) {
 	spec, err := language.Load(o.Spec, set...)
-	if err != nil && definition.IsExperiment(o.Spec) {
-		return nil, console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
+	return spec, o.invalid(err)
+}
+
+// invalid returns the failure for the errors of a spec, or nil.
+func (o *trainOptions) invalid(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case definition.IsExperiment(o.Spec):
+		return console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
 	}
-	if err != nil {
-		return nil, console.Invalid(err)
-	}
-	return spec, nil
+	return console.Invalid(err)
 }
 
 // choices returns the values of each setting of --split-numbers, --seeds, --grid and --setting.
