@@ -105,7 +105,20 @@ func TestFoldsOfRareClasses(t *testing.T) {
 	if !slices.Equal(tested, []int{10, 15, 2, 1}) {
 		t.Errorf("%v bags of the classes are tested", tested)
 	}
-	o.Fold, o.Groups = 1, groups
+	o.Fold, o.Inner = 1, true
+	if s, err := RandomSplit(len(labels), sets(labels), o); err != nil || len(s.Warnings) != 2 || s.Warnings[0] !=
+		"class elk has only 2 training bags, so that some of the 5 folds have no held-out bag of it" {
+		t.Errorf("%v, %v", s, err)
+	}
+	many := make([]int, 100) // a hundred classes with one bag each
+	for i := range many {
+		many[i] = i
+	}
+	if s, err := RandomSplit(len(many), sets(many), SplitSettings{Folds: 5, Fold: 1, Stratify: true}); err != nil ||
+		len(s.Warnings) != 6 || s.Warnings[5] != "95 other classes have too few bags for 5 folds, too" {
+		t.Errorf("%v, %v", s, err)
+	}
+	o.Inner, o.Groups = false, groups
 	if s, err := RandomSplit(len(labels), sets(labels), o); err != nil || len(s.Warnings) != 2 ||
 		!strings.Contains(s.Warnings[0], "class elk has bags in only 2 groups") {
 		t.Errorf("groups: %+v, %v", s, err)

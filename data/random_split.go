@@ -27,6 +27,7 @@ type SplitSettings struct {
 	// same part. nil: no groups.
 	Groups  []string
 	Classes []string // names of the classes, for messages; nil: their numbers
+	Inner   bool     // the bags are the training bags of another split, and the test bags are held out; for messages
 }
 
 func (o *SplitSettings) className(class int) string {
@@ -136,7 +137,7 @@ func drawFold(labels [][]int, o SplitSettings) (train, test []int, warnings []st
 	return train, test, rareClasses(units, labels, o), nil
 }
 
-// rareClasses returns a warning for each class that has no bag in some fold.
+// rareClasses returns warnings for the classes that have no bag in some fold.
 func rareClasses(units []unit, labels [][]int, o SplitSettings) (warnings []string) {
 	in := map[int]int{} // number of units with bags of the class
 	for _, u := range units {
@@ -153,16 +154,25 @@ func rareClasses(units []unit, labels [][]int, o SplitSettings) (warnings []stri
 		if class < 0 || n >= o.Folds {
 			continue
 		}
-		only := "only "
-		if o.Groups != nil {
-			only = "bags in only "
+		bag, tested := "bag", "test"
+		if o.Inner {
+			bag, tested = "training bag", "held-out"
 		}
-		text := fmt.Sprintf("class %s has %s%s, so that some of the %d folds have no test bag of it", o.className(class),
-			only, countUnits(n, o), o.Folds)
+		few := "only " + diag.Count(n, bag)
+		if o.Groups != nil {
+			few = bag + "s in only " + countUnits(n, o)
+		}
+		text := fmt.Sprintf("class %s has %s, so that some of the %d folds have no %s bag of it", o.className(class), few,
+			o.Folds, tested)
 		if n == 1 {
 			text += ", and one fold has no training bag of it"
 		}
 		warnings = append(warnings, text)
+	}
+	const most = 5 // a list of thousands of classes says no more
+	if more := len(warnings) - most; more > 0 {
+		warnings = append(warnings[:most:most], fmt.Sprintf("%s too few bags for %d folds, too",
+			diag.CountForms(more, "other class has", "other classes have"), o.Folds))
 	}
 	return warnings
 }

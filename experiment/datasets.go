@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,15 @@ type SetFacts struct {
 	Encoder string `json:"encoder,omitempty"`
 	data.Stats
 	Warnings []string `json:"warnings,omitempty"` // of the splits
+}
+
+// warn adds the warnings of a split, each once.
+func (f *SetFacts) warn(split *data.Split) {
+	for _, text := range split.Warnings {
+		if !slices.Contains(f.Warnings, text) {
+			f.Warnings = append(f.Warnings, text)
+		}
+	}
 }
 
 // encoderOf returns the keys of data.encoder that change features, or "" for a spec without an encoder.

@@ -249,7 +249,6 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	if err != nil {
 		return err
 	}
-	p.Sets[len(p.Sets)-1].Warnings = slices.Concat(set.Warnings, in.facts.Warnings)
 	validated := slices.ContainsFunc(splits, func(s *data.Split) bool { return len(s.Validation) > 0 })
 	var errs diag.List
 	if validated && e.Attention.Epochs != nil {
@@ -289,6 +288,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 			}
 		}
 	}
+	p.Sets[len(p.Sets)-1].Warnings = slices.Concat(set.Warnings, in.facts.Warnings)
 	if err := errs.Err(); err != nil {
 		return &prepare.SpecError{Err: err}
 	}
@@ -316,11 +316,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 				"results would count twice", n, i+1, in.facts.title()))
 			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
 		}
-		for _, text := range drawn.Warnings {
-			if !slices.Contains(in.facts.Warnings, text) {
-				in.facts.Warnings = append(in.facts.Warnings, text)
-			}
-		}
+		in.facts.warn(drawn)
 		list[i], first[hash] = drawn, i+1
 	}
 	return list, nil
@@ -334,6 +330,9 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 		list, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
 		if err != nil {
 			return heldOutError(e, d, in, err)
+		}
+		if i == 0 { // other splits have the same rare classes, maybe with one bag more or less
+			in.facts.warn(list[0])
 		}
 		for n, inner := range list {
 			fold := ""

@@ -159,7 +159,7 @@ func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
 	}
 	s := &t.Program.Spec.Data.Split
 	inner, err := prepare.HoldOutFolds(t.Data, t.Split, s.Group.V != "", data.SplitSettings{Train: 1 - o.Rules.Holdout.V,
-		Folds: folds, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V), Classes: t.Data.AllClassNames()})
+		Folds: folds, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
 		pos, setting := o.Rules.Holdout.Pos, fmt.Sprintf("search.holdout %v", o.Rules.Holdout.V)
 		if folds > 0 {
@@ -217,6 +217,9 @@ func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, di
 	inner, err := o.inner(trials[0])
 	if err != nil {
 		return nil, false, err
+	}
+	for _, text := range inner[0].Warnings {
+		train.NotesOf(o.Observer).Warn(text)
 	}
 	list, settings := make([][]*train.Trial, len(trials)), make([]string, len(trials))
 	for i, t := range trials {

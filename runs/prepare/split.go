@@ -52,6 +52,7 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 // these, and has the validation bags of the split. Bags of a group stay together if grouped. o.Train is the share that
 // trains.
 func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSettings) (*data.Split, error) {
+	o.Inner, o.Classes = true, set.AllClassNames()
 	all, groups := set.TrueLists(), []string(nil)
 	if grouped {
 		groups = set.Groups
@@ -70,7 +71,7 @@ func HoldOut(set *data.Dataset, whole *data.Split, grouped bool, o data.SplitSet
 	if err != nil {
 		return nil, err
 	}
-	out := &data.Split{Validation: whole.Validation, Source: whole.Source}
+	out := &data.Split{Validation: whole.Validation, Source: whole.Source, Warnings: inner.Warnings}
 	for _, i := range inner.Train {
 		out.Train = append(out.Train, whole.Train[i])
 	}
