@@ -50,11 +50,9 @@ func (v *validator) coords() {
 	for i := range v.d.Bags() {
 		first := 1
 		for _, f := range v.d.Files(i) {
-			for j, x := range f.Coords {
-				if math.IsNaN(float64(x)) || math.IsInf(float64(x), 0) {
-					v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, first+j/2, x)
-					return
-				}
+			if j := ndarray.FirstNotFinite(f.Coords); j >= 0 {
+				v.errorf("bag %d: instance %d has the coordinate %v; coordinates must be finite", i+1, first+j/2, f.Coords[j])
+				return
 			}
 			first += f.Instances
 		}
@@ -271,11 +269,9 @@ func (v *validator) className(c int) string {
 // CheckFinite returns an error for the first value of x that is NaN or infinite. x has
 // rows of dim features, which are instances from number firstRow (from 0) on.
 func CheckFinite(x []float32, dim, firstRow int) error {
-	const exponent = 0xff << 23
-	for i, v := range x {
-		if math.Float32bits(v)&exponent == exponent {
-			return fmt.Errorf("feature %d of instance %d is %v; features must be finite (float32)", i%dim+1, firstRow+i/dim+1, v)
-		}
+	if i := ndarray.FirstNotFinite(x); i >= 0 {
+		return fmt.Errorf("feature %d of instance %d is %v; features must be finite (float32)", i%dim+1, firstRow+i/dim+1,
+			x[i])
 	}
 	return nil
 }

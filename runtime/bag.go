@@ -5,7 +5,6 @@ package runtime
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
@@ -65,27 +64,8 @@ func (f *openFile) check(b Bag) error {
 // notFinite reports NaN and infinities in x, instances of d values, of which the first has number
 // from.
 func notFinite(x []float32, d, from int) error {
-	if i := firstNotFinite(x); i >= 0 {
+	if i := ndarray.FirstNotFinite(x); i >= 0 {
 		return fmt.Errorf("feature %d of instance %d is %v: %w", i%d+1, from+i/d+1, x[i], ErrNotFinite)
 	}
 	return nil
 }
-
-// firstNotFinite returns the index of the first NaN or infinity, or -1. It runs on every feature of
-// every bag, so it first computes the sum, which is not finite if a value is not.
-func firstNotFinite(x []float32) int {
-	at := len(x) / block * block
-	if s := sum(x[:at]); s-s != 0 {
-		at = 0 // the sum of large finite numbers may overflow too
-	}
-	const exponent = 0x7f800000 // all bits set: NaN or infinity
-	for i := at; i < len(x); i++ {
-		if math.Float32bits(x[i])&exponent == exponent {
-			return i
-		}
-	}
-	return -1
-}
-
-// block is the number of values that sum processes at once.
-const block = 16

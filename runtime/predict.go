@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Prediction is the prediction for one bag.
@@ -187,15 +188,15 @@ func (p *Prediction) setClassAttention(values []float32) {
 // finish sets Label, Class, Labels and Classes. Values that are not finite are an error, because
 // comparing them would always select label 0.
 func (f *openFile) finish(p *Prediction) error {
-	if i := firstNotFinite(p.Probabilities); i >= 0 {
+	if i := ndarray.FirstNotFinite(p.Probabilities); i >= 0 {
 		return fmt.Errorf("the model gives %v for class %q of this bag: %w", p.Probabilities[i], f.info.Classes[i],
 			ErrNotFinite)
 	}
-	if i := firstNotFinite(p.Attention); i >= 0 {
+	if i := ndarray.FirstNotFinite(p.Attention); i >= 0 {
 		return fmt.Errorf("the model gives attention %v for instance %d of this bag: %w", p.Attention[i], i+1, ErrNotFinite)
 	}
 	for c, attention := range p.ClassAttention {
-		if i := firstNotFinite(attention); i >= 0 {
+		if i := ndarray.FirstNotFinite(attention); i >= 0 {
 			return fmt.Errorf("the model gives attention %v for instance %d and class %q of this bag: %w", attention[i], i+1,
 				f.info.Classes[c], ErrNotFinite)
 		}

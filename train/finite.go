@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // NonFiniteError reports the first NaN or infinity of a training.
@@ -70,16 +72,6 @@ func BagNumbers(bags []int) []int {
 // finite reports whether v is neither NaN nor infinite.
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// firstNonFinite returns the index of the first value that is not finite, or -1.
-func firstNonFinite(values []float32) int {
-	for i, v := range values {
-		if v-v != 0 { // only NaN and infinities
-			return i
-		}
-	}
-	return -1
-}
-
 // nonFinite returns an error for the first value of a step that is not finite, or nil. It checks
 // the loss terms in the order of the spec, the loss, then the outputs.
 func (r *Run) nonFinite(out *StepResult, bags []int) *NonFiniteError {
@@ -99,7 +91,7 @@ func (r *Run) nonFinite(out *StepResult, bags []int) *NonFiniteError {
 		what   string
 		values []float32
 	}{{"a probability", out.Probabilities}, {"an attention score", out.Attention}, {labelWeight, out.LabelWeights}} {
-		if i := firstNonFinite(part.values); i >= 0 {
+		if i := ndarray.FirstNotFinite(part.values); i >= 0 {
 			return bad(part.what, float64(part.values[i]))
 		}
 	}
@@ -115,8 +107,8 @@ func (r *Run) nonFiniteBags(out *StepResult, bags []int) (list []int) {
 	}
 	for i, bag := range bags {
 		own := min(r.Data.Size(bag), len(attention))
-		if firstNonFinite(row(out.Probabilities, i)) >= 0 || firstNonFinite(row(out.LabelWeights, i)) >= 0 ||
-			firstNonFinite(attention[:own]) >= 0 {
+		if ndarray.FirstNotFinite(row(out.Probabilities, i)) >= 0 || ndarray.FirstNotFinite(row(out.LabelWeights, i)) >= 0 ||
+			ndarray.FirstNotFinite(attention[:own]) >= 0 {
 			list = append(list, bag)
 		}
 		attention = attention[own:]

@@ -12,6 +12,7 @@ import (
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // Run is a trial during training. An Executor reads from it what to compute, and passes it the
@@ -268,7 +269,7 @@ func (r *Run) checkState(s *State) error {
 	}
 	for _, p := range r.Program.Params {
 		for i, view := range views {
-			if at := firstNonFinite(view[p.Name]); at >= 0 {
+			if at := ndarray.FirstNotFinite(view[p.Name]); at >= 0 {
 				return &NonFiniteError{Epoch: r.done, Set: r.Data.Name, What: parts[i] + p.Name, Value: float64(view[p.Name][at])}
 			}
 		}

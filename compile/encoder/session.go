@@ -87,10 +87,9 @@ func (s *Session) Features(images []float32, n int) ([]float32, error) {
 		return nil, advice(exportAgain, "the encoder makes features of the shape %v for %d images, expected [%d, %d]",
 			features.Shape, n, n, m.Features)
 	}
-	for i, v := range features.Floats {
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("feature %d of image %d is %v; features must be finite", i%m.Features+1, i/m.Features+1, v)
-		}
+	if i := ndarray.FirstNotFinite(features.Floats); i >= 0 {
+		return nil, fmt.Errorf("feature %d of image %d is %v; features must be finite", i%m.Features+1, i/m.Features+1,
+			features.Floats[i])
 	}
 	return features.Floats, nil
 }

@@ -7,7 +7,6 @@ package onnx
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -264,10 +263,8 @@ func leaf(e *emitter, n *graph.Node, _ []string) string {
 	if len(data) != ndarray.Size(n.Shape) {
 		graph.Fail("parameter %s: shape %v has %d numbers, %d are given", n.Name, n.Shape, ndarray.Size(n.Shape), len(data))
 	}
-	for i, v := range data {
-		if v := float64(v); math.IsNaN(v) || math.IsInf(v, 0) {
-			graph.Fail("parameter %s has the value %v at index %d: it cannot be exported", n.Name, v, i)
-		}
+	if i := ndarray.FirstNotFinite(data); i >= 0 {
+		graph.Fail("parameter %s has the value %v at index %d: it cannot be exported", n.Name, data[i], i)
 	}
 	return e.initializer(onnxpb.FloatTensor(n.Name, dims(e.shapeOf(n)), data))
 }

@@ -5,6 +5,8 @@ package measure
 import (
 	"math"
 	"slices"
+
+	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // counts are sums over bags, from which the measures follow. All but inside and limited
@@ -33,7 +35,7 @@ func (p *Predictions) count() *counts {
 	k := p.Classes
 	t := &counts{p: p, support: make([]int, k), predicted: make([]int, k), hit: make([]int, k), bins: make([]binSum,
 		binCount)}
-	if slices.ContainsFunc(p.Probabilities, func(v float32) bool { return !(math.Abs(float64(v)) <= math.MaxFloat32) }) {
+	if ndarray.FirstNotFinite(p.Probabilities) >= 0 {
 		return t
 	}
 	for i := range p.Bags() {

@@ -1,6 +1,6 @@
-// Values of a bag that are not finite are found at every position.
+// Numbers that are not finite are found at every position.
 
-package runtime
+package ndarray
 
 import (
 	"math"
@@ -17,13 +17,13 @@ func TestFirstNotFinite(t *testing.T) {
 			for i := range x {
 				x[i] = fill
 			}
-			if at := firstNotFinite(x); at != -1 {
+			if at := FirstNotFinite(x); at != -1 {
 				t.Fatalf("%d times %v: place %d", n, fill, at)
 			}
 			for want := range x {
 				for _, bad := range []float32{inf, -inf, float32(math.NaN())} {
 					x[want], x[n-1] = bad, -bad
-					if at := firstNotFinite(x); at != want {
+					if at := FirstNotFinite(x); at != want {
 						t.Fatalf("%d times %v, %v at %d: found at %d", n, fill, bad, want, at)
 					}
 					x[want], x[n-1] = fill, fill
