@@ -1,18 +1,19 @@
-// The tables of docs/results.md and docs/paper-results.md equal those that the measured accuracies give.
+// The tables of docs/results.md, docs/paper-results.md and docs/studies.md are those of the measured accuracies.
 
 package experiment
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/miplc/miplc/experiment/definition"
@@ -20,20 +21,21 @@ import (
 	"github.com/miplc/miplc/runs/plot"
 )
 
-// published are those of the splits of a learner on a dataset, in the order of the lines.
+// A published cell has the test accuracies of a learner on a dataset: those of splits 1, 2, ...
 type published struct {
-	splits      []int
-	ours, torch []float64 // of miplc, and of PyTorch on the same bags and split; 0: not measured
+	definition.Coord // without split
+	*definition.Learner
+	ours  []float64
+	torch []float64 // of PyTorch on the same bags and splits; 0: not measured
 }
 
-// measurements are the lines of bench/published of an experiment, by cell without split.
+// measurements are the cells of an experiment.
 type measurements struct {
 	*definition.Experiment
-	cells map[definition.Coord]*published
+	cells []*published
 }
 
-// measured reads an experiment of bench/published, or a shipped one, and its lines. It checks that every line belongs
-// to a cell of the experiment and that no cell has two lines.
+// measured reads an experiment of bench/published, or a shipped one, and its lines.
 func measured(t *testing.T, name string) *measurements {
 	t.Helper()
 	base := "../bench/published/" + name
@@ -48,7 +50,15 @@ func measured(t *testing.T, name string) *measurements {
 	if err != nil || len(src) == 0 {
 		t.Fatalf("%d bytes, %v", len(src), err)
 	}
-	m := &measurements{e, map[definition.Coord]*published{}}
+	m := &measurements{Experiment: e}
+	for _, d := range e.Data {
+		for _, r := range d.R {
+			for i := range e.Learners {
+				l := &e.Learners[i]
+				m.cells = append(m.cells, &published{Coord: definition.Coord{Data: d.Name.V, R: r, Learner: l.Name.V}, Learner: l})
+			}
+		}
+	}
 	for text := range strings.Lines(string(src)) {
 		var l struct {
 			definition.Coord
@@ -57,113 +67,79 @@ func measured(t *testing.T, name string) *measurements {
 		if err := json.Unmarshal([]byte(text), &l); err != nil {
 			t.Fatalf("%s: %v", base, err)
 		}
-		isCell := e.Learner(l.Learner) != nil && l.Split >= 1 && l.Split <= e.Splits.Count.V &&
-			slices.ContainsFunc(e.Data, func(d definition.DataSet) bool {
-				return d.Name.V == l.Data && slices.Contains(d.R, l.R)
-			})
-		of := m.on(l.Data, l.R, l.Learner)
-		switch {
-		case slices.Contains(of.splits, l.Split):
-			t.Errorf("%s: %+v is given twice", base, l.Coord)
-		case !isCell:
-			t.Errorf("%s: %+v is not a cell of %s", base, l.Coord, e.Name.V)
-		case l.Accuracy <= 0 || l.Accuracy > 1:
-			t.Errorf("%s: %+v has accuracy %v", base, l.Coord, l.Accuracy)
+		p := m.on(l.Data, l.R, l.Learner)
+		if p.Learner == nil || l.Split != len(p.ours)+1 || l.Split > e.Splits.Count.V || l.Accuracy <= 0 || l.Accuracy > 1 {
+			t.Errorf("%s: %v with accuracy %v does not follow split %d of a cell", base, l.Coord, l.Accuracy, len(p.ours))
 		}
-		of.splits, of.ours, of.torch = append(of.splits, l.Split), append(of.ours, l.Accuracy), append(of.torch, l.PyTorch)
+		p.ours, p.torch = append(p.ours, l.Accuracy), append(p.torch, l.PyTorch)
 	}
+	m.cells = slices.DeleteFunc(m.cells, func(p *published) bool { return p.ours == nil })
 	return m
 }
 
-// on returns the accuracies of a learner, without any if it was not measured.
+// on returns a cell, without accuracies if it was not measured.
 func (m *measurements) on(data string, r int, learner string) *published {
 	at := definition.Coord{Data: data, R: r, Learner: learner}
-	if m.cells[at] == nil {
-		m.cells[at] = &published{}
+	for _, p := range m.cells {
+		if p.Coord == at {
+			return p
+		}
 	}
-	return m.cells[at]
+	return &published{}
 }
 
-// entry returns the mean of the splits, with the sample deviation if there are all of them, else with their number.
-// number reports whether complete entries have it, too.
-func (a *published) entry(splits int, number bool) string {
-	n := len(a.ours)
-	mean, deviation := stat.MeanStdDev(a.ours, nil)
-	switch {
+// entry returns the mean of the splits, with the sample deviation if there are enough of them, else with their number.
+func (p *published) entry(enough int) string {
+	switch n := len(p.ours); {
 	case n == 0:
 		return ""
-	case n == 1 || n < splits:
-		return fmt.Sprintf("%.3f (%d)", mean, n)
-	case number:
-		return fmt.Sprintf("%.3f±%.3f (%d)", mean, deviation, n)
+	case n < enough:
+		return fmt.Sprintf("%.3f (%d)", stat.Mean(p.ours, nil), n)
 	}
+	mean, deviation := stat.MeanStdDev(p.ours, nil)
 	return fmt.Sprintf("%.3f±%.3f", mean, deviation)
 }
 
-// listed returns the accuracies of the splits, and their mean with the sample deviation.
-func listed(list []float64) []string {
-	var known []float64
-	var all []string
-	for _, v := range list {
-		if v == 0 {
-			all = append(all, "–")
-			continue
+// row returns the first cells of a row, and the accuracies and means of miplc and of PyTorch.
+func (p *published) row(first string) []string {
+	row := []string{first, strconv.Itoa(p.R)}
+	for _, list := range [][]float64{p.ours, p.torch} {
+		text := ""
+		for _, v := range list {
+			text += fmt.Sprintf(", %.3f", v)
 		}
-		known, all = append(known, v), append(all, fmt.Sprintf("%.3f", v))
+		known := published{ours: slices.DeleteFunc(slices.Clone(list), func(v float64) bool { return v == 0 })}
+		row = append(row, strings.ReplaceAll(text[2:], "0.000", "–"), known.entry(2))
 	}
-	switch len(known) {
-	case 0:
-		return []string{"", ""}
-	case 1:
-		return []string{strings.Join(all, ", "), fmt.Sprintf("%.3f", known[0])}
-	}
-	mean, deviation := stat.MeanStdDev(known, nil)
-	return []string{strings.Join(all, ", "), fmt.Sprintf("%.3f±%.3f", mean, deviation)}
+	return row
 }
 
-// markdown writes a table. Columns are aligned to the right if their heading begins with a colon.
-func markdown(head []string, rows [][]string) string {
-	var b strings.Builder
-	line := func(cells []string) {
-		b.WriteString("|")
-		for _, c := range cells {
-			if b.WriteString(" "); c != "" {
-				b.WriteString(c + " ")
-			}
-			b.WriteString("|")
-		}
-		b.WriteString("\n")
+func (p *published) paper() string { return p.PublishedOn(p.Data, p.R) }
+
+// markdown writes a table. A colon after a heading aligns the column to the right.
+func markdown(head string, rows [][]string) string {
+	text := func(cells []string) string {
+		return strings.ReplaceAll("| "+strings.Join(cells, " | ")+" |\n", "  ", " ") // empty cells
 	}
-	under := "|"
-	names := make([]string, len(head))
-	for i, h := range head {
-		name, right := strings.CutPrefix(h, ":")
-		names[i] = name
-		if under += "---"; right {
-			under += ":"
-		}
-		under += "|"
-	}
-	line(names)
-	b.WriteString(under + "\n")
+	table := text(strings.Split(strings.ReplaceAll(head, ":", ""), "|")) +
+		"|" + regexp.MustCompile("[^|:]+").ReplaceAllString(head, "---") + "|\n"
 	for _, row := range rows {
-		line(row)
+		table += text(row)
 	}
-	return b.String()
+	return table
 }
 
 // boldBest sets the largest mean of each column in bold, and those equal to it. Only entries with a deviation count.
 func boldBest(rows [][]string) [][]string {
-	mean := func(entry string) string { // means have three decimals, so texts sort like numbers
-		if m, _, complete := strings.Cut(entry, "±"); complete {
-			return m
-		}
-		return ""
-	}
 	for j := range rows[0] {
-		best := mean(slices.MaxFunc(rows, func(a, b []string) int { return cmp.Compare(mean(a[j]), mean(b[j])) })[j])
+		best := ""
 		for _, row := range rows {
-			if best != "" && mean(row[j]) == best {
+			if mean, _, complete := strings.Cut(row[j], "±"); complete {
+				best = max(best, mean) // means have three decimals, so texts sort like numbers
+			}
+		}
+		for _, row := range rows {
+			if best != "" && strings.HasPrefix(row[j], best+"±") {
 				row[j] = "**" + row[j] + "**"
 			}
 		}
@@ -171,111 +147,82 @@ func boldBest(rows [][]string) [][]string {
 	return rows
 }
 
-// authorsTables lists the cells of authors.yaml, a row per dataset and r. The first table has the accuracies of PyTorch
-// where they were measured. The second has the datasets that are named after their share of positive instances.
-func authorsTables(t *testing.T) (authors, shares string) {
-	t.Helper()
-	m := measured(t, "authors")
-	var own, positive [][]string
-	for _, d := range m.Data {
-		for _, r := range d.R {
-			a := m.on(d.Name.V, r, "demipl-program")
-			paper := m.Learner("demipl-program").PublishedOn(d.Name.V, r)
-			row := []string{d.Name.V, strconv.Itoa(r)}
-			for i, split := range a.splits {
-				if split != i+1 {
-					t.Errorf("split %d of %s with r = %d comes after %d splits", split, d.Name.V, r, i)
-				}
-			}
-			switch {
-			case len(a.ours) == 0:
-			case !strings.Contains(d.Name.V, "%"):
-				own = append(own, append(slices.Concat(row, listed(a.ours), listed(a.torch)), paper))
-			case len(a.ours) == 1:
-				positive = append(positive, append(row, fmt.Sprintf("%.3f", a.ours[0]), paper))
-			default:
-				t.Errorf("%d splits of %s with r = %d, but the table of shares has a column for one", len(a.ours), d.Name.V, r)
-			}
-		}
-	}
-	return markdown([]string{"dataset", ":r", "miplc, splits 1, 2, ...", ":mean", "PyTorch, same bags and splits", ":mean",
-			":paper, ten splits"}, own),
-		markdown([]string{"dataset", ":r", ":miplc, split 1", ":paper, ten splits"}, positive)
-}
-
-// peersTable compares models with PyTorch on SIVAL6-MIPL, on the splits that PyTorch was run on.
-func (m *measurements) peersTable() string {
-	var rows [][]string
-	for i := range m.Learners {
-		for _, r := range []int{0, 1, 3} {
-			var ours, torch []float64
-			for j, v := range m.on("SIVAL6-MIPL", r, m.Learners[i].Name.V).torch {
-				if v > 0 {
-					ours, torch = append(ours, m.on("SIVAL6-MIPL", r, m.Learners[i].Name.V).ours[j]), append(torch, v)
-				}
-			}
-			if len(ours) > 0 {
-				rows = append(rows, slices.Concat([]string{m.Learners[i].Title, strconv.Itoa(r)}, listed(ours), listed(torch)))
-			}
-		}
-	}
-	return markdown([]string{"model", ":r", "miplc, by split", ":mean", "PyTorch", ":mean"}, rows)
-}
-
-// rcTable compares the learners of rc.yaml with the paper.
-func rcTable(t *testing.T) string {
-	t.Helper()
-	m := measured(t, "rc")
-	var rows [][]string
-	for _, d := range m.Data {
-		for _, r := range d.R {
-			for i := range m.Learners {
-				l := &m.Learners[i]
-				if entry := m.on(d.Name.V, r, l.Name.V).entry(0, true); entry != "" {
-					rows = append(rows, []string{d.Name.V, strconv.Itoa(r), l.Title, entry, l.PublishedOn(d.Name.V, r)})
-				}
-			}
-		}
-	}
-	return markdown([]string{"dataset", ":r", "learner", ":miplc (splits)", ":paper, ten splits"}, rows)
-}
-
-// byDataset returns a table for each dataset, with a row for each learner that was measured on it. title returns the
-// first cells of a row; paper adds a column with the published accuracy to each column of an r.
-func (m *measurements) byDataset(prefix string, head []string, splits int, paper bool,
-	title func(*definition.Learner) []string) map[string]string {
+// byDataset returns a table for each dataset, with a row for each learner that was measured on it. With paper, a column
+// with the published accuracy follows the column of each r.
+func (m *measurements) byDataset(name string, splits int, paper bool) map[string]string {
 	tables := map[string]string{}
 	for _, d := range m.Data {
-		var rows [][]string
-		head := slices.Clone(head)
+		head, rows := "learner|spec", [][]string{}
 		for _, r := range d.R {
-			if head = append(head, fmt.Sprintf(":r = %d", r)); paper {
-				head = append(head, ":paper")
+			if head += fmt.Sprintf("|r = %d:", r); paper {
+				head += "|paper:"
 			}
 		}
-		for i := range m.Learners {
-			l := &m.Learners[i]
-			row, any := title(l), false
+		for _, l := range m.Learners {
+			row, measured := []string{l.Title, "`" + l.Spec.V + "`"}, false
 			for _, r := range d.R {
-				of := m.on(d.Name.V, r, l.Name.V)
-				any = any || len(of.ours) > 0
-				if row = append(row, of.entry(splits, false)); paper {
+				entry := m.on(d.Name.V, r, l.Name.V).entry(splits)
+				measured = measured || entry != ""
+				if row = append(row, entry); paper {
 					row = append(row, l.PublishedOn(d.Name.V, r))
 				}
 			}
-			if any {
+			if measured {
 				rows = append(rows, row)
 			}
 		}
-		if rows != nil {
-			tables[prefix+d.Name.V] = markdown(head, boldBest(rows))
+		if len(rows) > 0 {
+			tables[name+d.Name.V] = markdown(head, boldBest(rows))
 		}
 	}
 	return tables
 }
 
-// methodsFigure draws some rows of the tables of methods.
-func (m *measurements) methodsFigure() string {
+// sharesTable compares learners on datasets with other shares of positive instances with the paper, r = 1. The last
+// column is the root mean square of the differences from the published accuracies, over the learners that have results
+// on all rows of the dataset.
+func (m *measurements) sharesTable(t *testing.T, paper *definition.Experiment) string {
+	t.Helper()
+	head, all := "dataset", [][]string{}
+	for _, set := range []string{"MNIST-MIPL", "FMNIST-MIPL", "Birdsong-MIPL"} {
+		rows := [][]string{{fmt.Sprintf("**%s, paper**", set)}}
+		for _, d := range m.Data {
+			if strings.HasPrefix(d.Name.V, set+" ") {
+				rows = append(rows, []string{d.Name.V})
+			}
+		}
+		sum, n := make([]float64, len(rows)), 0.0
+		for _, l := range m.Learners {
+			text, _, _ := strings.Cut(paper.Learner(l.Name.V).PublishedOn(set, 1), "±")
+			mean, err := strconv.ParseFloat(text, 64)
+			if err != nil {
+				t.Fatalf("%s on %s: %v", l.Title, set, err)
+			}
+			rows[0] = append(rows[0], text)
+			squares := make([]float64, len(rows)) // NaN: not measured
+			for i := 1; i < len(rows); i++ {
+				p := m.on(rows[i][0], 1, l.Name.V)
+				rows[i] = append(rows[i], p.entry(math.MaxInt))
+				squares[i] = math.Pow(stat.Mean(p.ours, nil)-mean, 2)
+			}
+			if !floats.HasNaN(squares) {
+				floats.Add(sum, squares)
+				n++
+			}
+		}
+		all = append(all, append(rows[0], ""))
+		for i, row := range rows[1:] {
+			all = append(all, append(row, fmt.Sprintf("%.3f", math.Sqrt(sum[i+1]/n))))
+		}
+	}
+	for _, l := range m.Learners {
+		head += "|" + l.Title + ":"
+	}
+	return markdown(head+"|rms:", all)
+}
+
+// figure draws some rows of the tables of methods.
+func (m *measurements) figure() string {
 	var panels []plot.CurvePanel
 	for _, data := range []string{"SIVAL6-MIPL", "Birdsong-MIPL"} {
 		panel := plot.CurvePanel{Heading: data}
@@ -292,77 +239,33 @@ func (m *measurements) methodsFigure() string {
 	return string(plot.Curves("", plot.Axes{X: "false labels per candidate set (r)", Y: "test accuracy", MaxY: 1}, panels))
 }
 
-// sharesTable compares learners on datasets with other shares of positive instances with the paper. The last column is
-// the root mean square of the differences from the published accuracies, over the learners that have results on all
-// rows of the dataset.
-func sharesTable(t *testing.T, paper *definition.Experiment) string {
-	t.Helper()
-	m := measured(t, "shares")
-	head := []string{"dataset"}
-	for i := range m.Learners {
-		head = append(head, ":"+m.Learners[i].Title)
-	}
-	paperMean := func(learner, set string) float64 { // the mean for r = 1
-		mean, _, _ := strings.Cut(paper.Learner(learner).PublishedOn(set, 1), "±")
-		v, err := strconv.ParseFloat(mean, 64)
-		if err != nil {
-			t.Fatalf("%s on %s: %v", learner, set, err)
-		}
-		return v
-	}
-	// A dataset is named after the one of the paper that it imitates.
-	setOf := func(d *definition.DataSet) string { return strings.Fields(d.Name.V)[0] }
-	on := func(d *definition.DataSet, learner string) *published { return m.on(d.Name.V, d.R[0], learner) }
-	everywhere := func(set, learner string) bool {
-		return !slices.ContainsFunc(m.Data, func(d definition.DataSet) bool {
-			return setOf(&d) == set && len(on(&d, learner).ours) == 0
-		})
-	}
-	var rows [][]string
-	for i := range m.Data {
-		d := &m.Data[i]
-		set := setOf(d)
-		if i == 0 || setOf(&m.Data[i-1]) != set {
-			row := []string{fmt.Sprintf("**%s, paper**", set)}
-			for j := range m.Learners {
-				row = append(row, fmt.Sprintf("%.3f", paperMean(m.Learners[j].Name.V, set)))
-			}
-			rows = append(rows, append(row, ""))
-		}
-		row, square, n := []string{d.Name.V}, 0.0, 0
-		for j := range m.Learners {
-			learner := m.Learners[j].Name.V
-			ours := on(d, learner).ours
-			if len(ours) == 0 {
-				row = append(row, "")
-				continue
-			}
-			if everywhere(set, learner) {
-				square, n = square+math.Pow(stat.Mean(ours, nil)-paperMean(learner, set), 2), n+1
-			}
-			row = append(row, fmt.Sprintf("%.3f (%d)", stat.Mean(ours, nil), len(ours)))
-		}
-		if n < 2 {
-			t.Errorf("%d learners have results on all rows of %s", n, set)
-		}
-		rows = append(rows, append(row, fmt.Sprintf("%.3f", math.Sqrt(square/float64(n)))))
-	}
-	return markdown(append(head, ":rms"), rows)
-}
-
-// The tables of docs/results.md and docs/paper-results.md and a figure are generated from the measured lines.
 func TestPublishedTables(t *testing.T) {
-	paper, methods := measured(t, "paper-benchmark"), measured(t, "mipl-methods")
-	testsupport.CheckLanguageTables(t, "../docs/results.md", methods.byDataset("methods ", []string{"learner", "spec"},
-		methods.Splits.Count.V, false, func(l *definition.Learner) []string {
-			return []string{l.Title, "`" + l.Spec.V + "`"}
-		}))
-	testsupport.CheckGolden(t, "../docs/images/results.svg", methods.methodsFigure())
-	tables := paper.byDataset("paper ", []string{"learner"}, 5, true, func(l *definition.Learner) []string {
-		return []string{strings.TrimSuffix(l.Title+", "+l.Group, ", ")}
-	})
-	tables["shares"], tables["rc"] = sharesTable(t, paper.Experiment), rcTable(t)
-	tables["authors"], tables["authors shares"] = authorsTables(t)
+	methods, paper := measured(t, "mipl-methods"), measured(t, "paper-benchmark")
+	testsupport.CheckGolden(t, "../docs/images/results.svg", methods.figure())
+	testsupport.CheckLanguageTables(t, "../docs/results.md", methods.byDataset("methods ", methods.Splits.Count.V, false))
+	tables := paper.byDataset("paper ", 5, true)
+	tables["shares"] = measured(t, "shares").sharesTable(t, paper.Experiment)
+	var rc, authors, shares, peers [][]string
+	for _, p := range measured(t, "rc").cells {
+		rc = append(rc, []string{p.Data, strconv.Itoa(p.R), p.Title, p.entry(3), p.paper()})
+	}
+	for _, p := range measured(t, "authors").cells {
+		if strings.Contains(p.Data, "%") {
+			shares = append(shares, []string{p.Data, strconv.Itoa(p.R), p.entry(math.MaxInt), p.paper()})
+		} else {
+			authors = append(authors, append(p.row(p.Data), p.paper()))
+		}
+	}
+	for _, p := range methods.cells {
+		if p.Coord.Data == "SIVAL6-MIPL" && slices.Max(p.torch) > 0 {
+			peers = append(peers, p.row(p.Title))
+		}
+	}
+	tables["rc"] = markdown("dataset|r:|learner|miplc, three splits:|paper, ten splits:", rc)
+	tables["authors shares"] = markdown("dataset|r:|miplc:|paper, ten splits:", shares)
+	tables["authors"] = markdown("dataset|r:|miplc, splits 1, 2, ...|mean:|PyTorch, same bags and splits|mean:|"+
+		"paper, ten splits:", authors)
 	testsupport.CheckLanguageTables(t, "../docs/paper-results.md", tables)
-	testsupport.CheckLanguageTables(t, "../docs/studies.md", map[string]string{"pytorch": methods.peersTable()})
+	testsupport.CheckLanguageTables(t, "../docs/studies.md", map[string]string{
+		"pytorch": markdown("model|r:|miplc, by split|mean:|PyTorch|mean:", peers)})
 }
