@@ -96,37 +96,6 @@ func checkBag(t *testing.T, p *compile.Program, m *onnxpb.ModelProto, values map
 	}
 }
 
-// Both back ends run the files of all shipped specs but one, on bags of any size and with saturated
-// attention.
-func TestShippedSpecs(t *testing.T) {
-	for _, name := range language.TrainedNames() {
-		for label, scales := range map[string]map[string]float64{
-			"plain": nil, "saturated": {"W": 60, "W2": 60},
-		} {
-			t.Run(name+" "+label, func(t *testing.T) {
-				p := program(t, name, "")
-				m, values := exported(t, p, scales)
-				meta, err := contract.Get(m)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := []string{contract.BackendORT, contract.BackendONNXGo}
-				if name == "dsmil" { // onnx-go does not support the ops of its masks
-					want = want[:1]
-				}
-				if !slices.Equal(meta.Backends, want) {
-					t.Errorf("the file runs on %v, expected %v", meta.Backends, want)
-				}
-				sizes := []int{1, 2, 40, 1000}
-				if len(p.Signature.Instance) > 1 {
-					sizes = []int{1, 2, 40}
-				}
-				checkBag(t, p, m, values, sizes...)
-			})
-		}
-	}
-}
-
 const pooled = `
 name: pooled
 model:

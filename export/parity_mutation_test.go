@@ -132,7 +132,7 @@ func TestFaultsAreFound(t *testing.T) {
 			o.Rounding = m.reference().Rounding
 			reference := m.reference().Engine("interpreter")
 			r := ndarray.NewStream(seed, "mutants")
-			mutants := m.mutants(t, r, 3)
+			mutants := m.mutants(t, r, 2)
 			for _, what := range slices.Sorted(maps.Keys(mutants)) {
 				n.mutants++
 				file, err := runtime.OpenBytes(mutants[what])

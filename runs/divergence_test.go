@@ -43,7 +43,7 @@ func TestShippedSpecsDoNotDiverge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trainers := engines.NewTrainers(engines.Place{Engine: "gorgonia"})
+	trainers := engines.NewTrainers(engines.Place{Engine: engines.Native})
 	defer trainers.Close()
 	trainers.Train(context.Background(), trials, train.Options{}, func(i int, out train.Outcome) {
 		spec := trials[i].Program.Spec

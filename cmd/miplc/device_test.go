@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/internal/testkit/testsupport"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // TestPredictOnWebGPU also checks that the doctor finds the device.
@@ -41,9 +42,11 @@ func TestDoctorOpensDevices(t *testing.T) {
 	}
 }
 
+// setenv sets variables for miplc. The doctor finds no plugin of XLA, with which it would train.
 func setenv(t *testing.T, environment []string) {
 	t.Helper()
 	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
+	t.Setenv(pjrt.EnvPlugin, "/nowhere.so")
 	for _, e := range environment {
 		name, value, _ := strings.Cut(e, "=")
 		t.Setenv(name, value)

@@ -22,10 +22,10 @@ const killedFile = `name: killed
 data:
   - {name: P, synth: {set: prototypes, bags: 30, features: 5, min_size: 2, max_size: 4}, r: [1, 2]}
 learners:
-  - {name: demipl, spec: demipl, set: {train.epochs: 40, train.engine: gorgonia}}
-  - {name: demipl-md, spec: demipl-md, set: {train.epochs: 40, train.engine: gorgonia}, grid: {train.lr: [0.01, 0.1]}}
+  - {name: demipl, spec: demipl, set: {train.epochs: 15, train.engine: gorgonia}}
+  - {name: demipl-md, spec: demipl-md, set: {train.epochs: 15, train.engine: gorgonia}, grid: {train.lr: [0.01, 0.1]}}
 splits: {count: 5}
-attention: {epochs: [1, 40]}
+attention: {epochs: [1, 15]}
 `
 
 // An experiment that is repeatedly killed at random moments, mostly by SIGKILL, ends with the same

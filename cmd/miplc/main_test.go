@@ -104,7 +104,7 @@ func goToolchain(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	env := []string{"REPO=" + repo}
-	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPROXY"} {
+	for _, name := range []string{"GOCACHE", "GOFLAGS", "GOMODCACHE", "GOPROXY"} {
 		value, err := exec.Command("go", "env", name).Output()
 		if err != nil {
 			t.Fatal(err)

@@ -233,7 +233,12 @@ func compareWithScikitLearn(t *testing.T, python string, d *data.Dataset, seed u
 	if err := errors.Join(os.WriteFile(input, text, 0o600), os.WriteFile(c.Instances, values, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	program := exec.Command(python, filepath.Join("testdata", "regression.py"), input)
+	arguments := []string{filepath.Join("testdata", "regression.py"), input}
+	if *allData {
+		arguments = append(arguments, "all")
+	}
+	program := exec.Command(python, arguments...)
+	program.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1") // more threads are slower on small bags
 	program.Stderr = os.Stderr
 	out, err := program.Output()
 	if err != nil {

@@ -21,14 +21,14 @@ func Python(t testing.TB, packages ...string) string {
 	if err != nil {
 		t.Skipf("there is no Python, or MIPLC_PYTHON does not name it: %v", err)
 	}
-	for _, p := range packages {
-		module := regexp.MustCompile(`^\w+`).FindString(p)
-		out, err := exec.Command(program, "-c", "import "+module).CombinedOutput()
-		if err != nil {
-			out = bytes.TrimSpace(out)
-			t.Skipf("%s cannot import %s: pip install '%s'; MIPLC_PYTHON names another Python: %v: %s",
-				program, module, strings.Join(packages, "' '"), err, out[bytes.LastIndexByte(out, '\n')+1:])
-		}
+	modules := make([]string, len(packages))
+	for i, p := range packages {
+		modules[i] = regexp.MustCompile(`^\w+`).FindString(p)
+	}
+	if out, err := exec.Command(program, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput(); err != nil {
+		out = bytes.TrimSpace(out)
+		t.Skipf("%s cannot import %s: pip install '%s'; MIPLC_PYTHON names another Python: %v: %s",
+			program, strings.Join(modules, ", "), strings.Join(packages, "' '"), err, out[bytes.LastIndexByte(out, '\n')+1:])
 	}
 	return program
 }
