@@ -88,15 +88,24 @@ func sub(p *planner, n *graph.Node, in []ref) ref {
 // mul is a product, which a comparison may be part of.
 func mul(p *planner, n *graph.Node, in []ref) ref {
 	for i, x := range n.In {
-		if p.deferred(x) {
-			dst := p.result(n)
-			refs := [operands]ref{dst, in[1-i], p.nodes[x.In[0].ID].value, p.nodes[x.In[1].ID].value}
-			p.add(operation{kernel: kernel.MulGreater, args: kernel.Args{N: p.size(n)}, refs: refs,
-				shares: [operands]bool{opA: true, opB: true}, flat: flatDst | flatA | flatB})
-			return dst
+		if !p.deferred(x) || x.Op != graph.OpGreater {
+			continue
 		}
+		value, limit := p.nodes[x.In[0].ID].value, p.nodes[x.In[1].ID].value
+		if p.deferred(n.In[1-i]) {
+			return p.masked(n.In[1-i], value)
+		}
+		dst := p.result(n)
+		p.mulGreater(dst, in[1-i], value, limit, p.size(n))
+		return dst
 	}
 	return binary(kernel.MulVV)(p, n, in)
+}
+
+// mulGreater adds a product of a value and the comparison of another one with a number.
+func (p *planner) mulGreater(dst, a, b, limit ref, size int) {
+	p.add(operation{kernel: kernel.MulGreater, args: kernel.Args{N: size}, refs: [operands]ref{dst, a, b, limit},
+		shares: [operands]bool{opA: true, opB: true}, flat: flatDst | flatA | flatB})
 }
 
 func relu(p *planner, n *graph.Node, in []ref) ref {

@@ -312,7 +312,11 @@ func (p *planner) bindCall(c *call, o *operation, base []float32) {
 	*c = call{kernel: o.kernel, loop: o.loop, args: o.args, op: o.node.Op, units: o.units, parts: 1}
 	if c.loop == nil {
 		c.run = p.Kernels.Run[o.kernel]
-		o.bytes[opDst], o.bytes[opA], o.bytes[opB], o.bytes[opC] = o.kernel.Extent(&o.args)
+		sized := o.args
+		if o.refs[opC].buffer != nil {
+			sized.C = unsafe.Pointer(&sized) // Extent counts C only if there is one
+		}
+		o.bytes[opDst], o.bytes[opA], o.bytes[opB], o.bytes[opC] = o.kernel.Extent(&sized)
 	}
 	for k, pointer := range [operands]*unsafe.Pointer{&c.args.Dst, &c.args.A, &c.args.B, &c.args.C} {
 		if o.refs[k].buffer == nil {

@@ -225,8 +225,9 @@ func (p *planner) analyze() {
 				p.nodes[n.In[i].ID].deferred = true
 			}
 		case graph.OpMul:
-			if i := p.masked(n); i >= 0 {
+			if i := p.comparison(n); i >= 0 {
 				p.nodes[n.In[i].ID].deferred = true
+				p.nodes[n.In[1-i].ID].deferred = p.maskable(n.In[1-i]) && isZero(n.In[i].In[1])
 			}
 		case graph.OpRelu:
 			p.nodes[n.In[0].ID].relu = p.activated(n)
@@ -275,9 +276,9 @@ func (p *planner) fusible(n *graph.Node) int {
 	return -1
 }
 
-// masked returns the input of a product that is a comparison with a number, which can be computed with the product,
+// comparison returns the input of a product that is a comparison with a number, which can be computed with the product,
 // or -1.
-func (p *planner) masked(n *graph.Node) int {
+func (p *planner) comparison(n *graph.Node) int {
 	for i, x := range n.In {
 		info, other := &p.nodes[x.ID], n.In[1-i]
 		if x.Op == graph.OpGreater && len(info.users) == 1 && !info.output && !p.deferred(other) && p.size(x.In[1]) == 1 &&
@@ -287,6 +288,11 @@ func (p *planner) masked(n *graph.Node) int {
 		}
 	}
 	return -1
+}
+
+// maskable reports whether a value can be computed with its only reader: a product of matrices.
+func (p *planner) maskable(n *graph.Node) bool {
+	return n.Op == graph.OpMatMul && len(p.nodes[n.ID].users) == 1 && !p.nodes[n.ID].output
 }
 
 // activated reports whether the input of a ReLU can be computed with it: a product of matrices that only the ReLU and

@@ -34,7 +34,7 @@ func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 	dst := p.temporary(a.rows * b.cols)
 	args := kernel.Args{}
 	if p.nodes[p.node.ID].relu {
-		args.Relu = 1
+		args.Then = kernel.ThenRelu
 	}
 	if matrix {
 		args.SC = 4 * b.cols
@@ -51,12 +51,6 @@ func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 		p.transpose(dst, result, b.cols, a.rows)
 	case a.rows == 1 && b.transposed && init.buffer == nil:
 		p.gemv(dst, factor{b.ref, b.cols, b.rows, false}, a.ref, init)
-	case b.transposed && init.buffer == nil && !a.transposed && a.rows*(a.cols+b.cols) < a.cols*b.cols:
-		// The transposed product: fewer elements are transposed than in the second factor.
-		left, result := p.temporary(a.rows*a.cols), p.temporary(a.rows*b.cols)
-		p.transpose(left, a.ref, a.rows, a.cols)
-		p.gemm(args, result, factor{b.ref, b.cols, b.rows, false}, left, a.rows, ref{})
-		p.transpose(dst, result, b.cols, a.rows)
 	default:
 		right := b.ref
 		if b.transposed {
@@ -65,6 +59,18 @@ func (p *planner) product(n *graph.Node, init ref, matrix bool) ref {
 		}
 		p.gemm(args, dst, a, right, b.cols, init)
 	}
+	return dst
+}
+
+// masked adds the product n times a comparison of a matrix of the same size with 0.
+func (p *planner) masked(n *graph.Node, mask ref) ref {
+	dst := p.product(n, ref{}, false)
+	if last := p.ops[len(p.ops)-1]; last.kernel == kernel.Gemm && last.refs[opDst] == dst {
+		last.args.Then, last.args.SC = kernel.ThenMask, last.args.SD
+		last.refs[opC], last.shares[opC] = mask, true
+		return dst
+	}
+	p.mulGreater(dst, dst, mask, p.scalar(0), p.size(n))
 	return dst
 }
 

@@ -12,12 +12,18 @@ type Args struct {
 	M, N, K            int
 	SD, SA, SB, SC, TA int
 	TD                 int
-	Relu               int // of Gemm: 1 stores the ReLU of the result, 0 the result
+	Then               int // of Gemm: what is done with the sums, see ThenRelu and ThenMask
 
 	// Set by Gemm for its parts: for each inner index a part prefetches an address, which begins Ahead bytes from A and
 	// moves by AheadStep. It may be outside of the operands.
 	Ahead, AheadStep int
 }
+
+// Values of Args.Then other than 0, which stores the sums.
+const (
+	ThenRelu = 1 // stores their ReLU
+	ThenMask = 2 // sums from 0 and multiplies by 1 where c[m,n] > 0, else by 0, like MulGreater
+)
 
 // elem is the size of an element in bytes.
 const elem = 4

@@ -7075,6 +7075,8 @@ tile529:
 	MOVQ    BX, R9
 	TESTQ   R9, R9
 	JEQ     zeros532
+	CMPQ    104(AX), $0x02
+	JEQ     zeros532
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
 	VMOVUPS 64(R9), Y2
@@ -7118,8 +7120,46 @@ k534:
 	JNE          k534
 
 summed535:
-	CMPQ    104(AX), $0x00
-	JEQ     plain536
+	CMPQ    104(AX), $0x01
+	JLT     plain536
+	JEQ     relu537
+	MOVQ    BX, R9
+	VMOVUPS word_3f800000<>+0(SB), Y8
+	VMOVUPS (R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS 32(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y1, Y1
+	VMOVUPS 64(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y2, Y2
+	VMOVUPS 96(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y3, Y3
+	VMOVUPS 128(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y4, Y4
+	VMOVUPS 160(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y5, Y5
+	VMOVUPS 192(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y6, Y6
+	VMOVUPS 224(R9), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VMULPS  Y8, Y7, Y7
+	JMP     plain536
+
+relu537:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
 	VANDPS  Y0, Y8, Y0
 	VMOVUPS Y0, Y0
@@ -7166,39 +7206,55 @@ same531:
 	JMP  tile529
 
 next530:
-tile537:
+tile538:
 	CMPQ    SI, $0x00000010
-	JLT     next538
+	JLT     next539
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros540
+	JEQ     zeros541
+	CMPQ    104(AX), $0x02
+	JEQ     zeros541
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready541
+	JMP     ready542
 
-zeros540:
+zeros541:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready541:
+ready542:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed543
+	JLE   summed544
 
-k542:
+k543:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k542
+	JNE          k543
 
-summed543:
-	CMPQ    104(AX), $0x00
-	JEQ     plain544
+summed544:
+	CMPQ    104(AX), $0x01
+	JLT     plain545
+	JEQ     relu546
+	MOVQ    BX, R9
+	VMOVUPS word_3f800000<>+0(SB), Y2
+	VMOVUPS (R9), Y3
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y3, Y3
+	VANDPS  Y2, Y3, Y3
+	VMULPS  Y3, Y0, Y0
+	VMOVUPS 32(R9), Y3
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y3, Y3
+	VANDPS  Y2, Y3, Y2
+	VMULPS  Y2, Y1, Y1
+	JMP     plain545
+
+relu546:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y2
 	VANDPS  Y0, Y2, Y0
 	VMOVUPS Y0, Y0
@@ -7206,62 +7262,79 @@ summed543:
 	VANDPS  Y1, Y2, Y1
 	VMOVUPS Y1, Y1
 
-plain544:
+plain545:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same539
+	JEQ     same540
 	ADDQ    $0x00000040, BX
 
-same539:
+same540:
 	SUBQ $0x00000010, SI
-	JMP  tile537
+	JMP  tile538
 
-next538:
+next539:
 	TESTQ      SI, SI
 	JLE        end528
 	CMPQ       SI, $0x08
-	JEQ        one545
-	JLT        part546
+	JEQ        one547
+	JLT        part548
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
-	TESTQ      BX, BX
-	JEQ        zeros547
-	VMOVUPS    (BX), Y1
-	VMASKMOVPS 32(BX), Y0, Y2
-	JMP        ready548
+	MOVQ       BX, R9
+	TESTQ      R9, R9
+	JEQ        zeros549
+	CMPQ       104(AX), $0x02
+	JEQ        zeros549
+	VMOVUPS    (R9), Y1
+	VMASKMOVPS 32(R9), Y0, Y2
+	JMP        ready550
 
-zeros547:
+zeros549:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready548:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R9
-	TESTQ R9, R9
-	JLE   summed550
+ready550:
+	MOVQ  8(AX), R9
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed552
 
-k549:
+k551:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
-	VBROADCASTSS (BX), Y5
+	VBROADCASTSS (R9), Y5
 	VFMADD231PS  Y3, Y5, Y1
 	VFMADD231PS  Y4, Y5, Y2
 	ADDQ         R8, DX
-	ADDQ         DI, BX
-	DECQ         R9
-	JNE          k549
+	ADDQ         DI, R9
+	DECQ         R10
+	JNE          k551
 
-summed550:
-	CMPQ    104(AX), $0x00
-	JEQ     plain551
+summed552:
+	CMPQ       104(AX), $0x01
+	JLT        plain553
+	JEQ        relu554
+	MOVQ       BX, AX
+	VMOVUPS    word_3f800000<>+0(SB), Y3
+	VMOVUPS    (AX), Y4
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y4, Y4
+	VANDPS     Y3, Y4, Y4
+	VMULPS     Y4, Y1, Y1
+	VMASKMOVPS 32(AX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y3, Y0, Y0
+	VMULPS     Y0, Y2, Y2
+	JMP        plain553
+
+relu554:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -7269,123 +7342,149 @@ summed550:
 	VANDPS  Y2, Y0, Y0
 	VMOVUPS Y0, Y2
 
-plain551:
+plain553:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece552
+	JEQ          piece555
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece552:
+piece555:
 	TESTQ   $0x00000002, SI
-	JEQ     piece553
+	JEQ     piece556
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece553:
+piece556:
 	TESTQ  $0x00000001, SI
-	JEQ    piece554
+	JEQ    piece557
 	VMOVSS X2, (AX)
 
-piece554:
+piece557:
 	JMP end528
 
-one545:
-	TESTQ   BX, BX
-	JEQ     zeros555
-	VMOVUPS (BX), Y0
-	JMP     ready556
+one547:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros558
+	CMPQ    104(AX), $0x02
+	JEQ     zeros558
+	VMOVUPS (SI), Y0
+	JMP     ready559
 
-zeros555:
+zeros558:
 	VXORPS Y0, Y0, Y0
 
-ready556:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed558
+ready559:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed561
 
-k557:
-	VBROADCASTSS (BX), Y1
+k560:
+	VBROADCASTSS (SI), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
-	ADDQ         DI, BX
-	DECQ         SI
-	JNE          k557
+	ADDQ         DI, SI
+	DECQ         R9
+	JNE          k560
 
-summed558:
-	CMPQ    104(AX), $0x00
-	JEQ     plain559
+summed561:
+	CMPQ    104(AX), $0x01
+	JLT     plain562
+	JEQ     relu563
+	MOVQ    BX, AX
+	VMOVUPS word_3f800000<>+0(SB), Y1
+	VMOVUPS (AX), Y2
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y2, Y2
+	VANDPS  Y1, Y2, Y1
+	VMULPS  Y1, Y0, Y0
+	JMP     plain562
+
+relu563:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y1
 	VANDPS  Y0, Y1, Y0
 	VMOVUPS Y0, Y0
 
-plain559:
+plain562:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
 	JMP     end528
 
-part546:
+part548:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
 	SUBQ       R10, R9
 	VMOVDQU    (R9), Y0
-	TESTQ      BX, BX
-	JEQ        zeros560
-	VMASKMOVPS (BX), Y0, Y1
-	JMP        ready561
+	MOVQ       BX, R9
+	TESTQ      R9, R9
+	JEQ        zeros564
+	CMPQ       104(AX), $0x02
+	JEQ        zeros564
+	VMASKMOVPS (R9), Y0, Y1
+	JMP        ready565
 
-zeros560:
+zeros564:
 	VXORPS Y1, Y1, Y1
 
-ready561:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R9
-	TESTQ R9, R9
-	JLE   summed563
+ready565:
+	MOVQ  8(AX), R9
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed567
 
-k562:
+k566:
 	VMASKMOVPS   (DX), Y0, Y2
-	VBROADCASTSS (BX), Y3
+	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
-	ADDQ         DI, BX
-	DECQ         R9
-	JNE          k562
+	ADDQ         DI, R9
+	DECQ         R10
+	JNE          k566
 
-summed563:
-	CMPQ    104(AX), $0x00
-	JEQ     plain564
+summed567:
+	CMPQ       104(AX), $0x01
+	JLT        plain568
+	JEQ        relu569
+	MOVQ       BX, AX
+	VMOVUPS    word_3f800000<>+0(SB), Y2
+	VMASKMOVPS (AX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y2, Y0, Y0
+	VMULPS     Y0, Y1, Y1
+	JMP        plain568
+
+relu569:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
 
-plain564:
+plain568:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece565
+	JEQ          piece570
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece565:
+piece570:
 	TESTQ   $0x00000002, SI
-	JEQ     piece566
+	JEQ     piece571
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece566:
+piece571:
 	TESTQ  $0x00000001, SI
-	JEQ    piece567
+	JEQ    piece572
 	VMOVSS X1, (AX)
 
-piece567:
+piece572:
 end528:
 	VZEROUPPER
 	RET
@@ -7402,12 +7501,14 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile569:
+tile574:
 	CMPQ    SI, $0x00000020
-	JLT     next570
+	JLT     next575
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros572
+	JEQ     zeros577
+	CMPQ    104(AX), $0x02
+	JEQ     zeros577
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7417,9 +7518,9 @@ tile569:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready573
+	JMP     ready578
 
-zeros572:
+zeros577:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7429,14 +7530,14 @@ zeros572:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready573:
+ready578:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed575
+	JLE   summed580
 
-k574:
+k579:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -7454,11 +7555,50 @@ k574:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k574
+	JNE          k579
 
-summed575:
-	CMPQ    104(AX), $0x00
-	JEQ     plain576
+summed580:
+	CMPQ    104(AX), $0x01
+	JLT     plain581
+	JEQ     relu582
+	MOVQ    BX, R10
+	VMOVUPS word_3f800000<>+0(SB), Y8
+	VMOVUPS (R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS 32(R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y1, Y1
+	VMOVUPS 64(R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y2, Y2
+	VMOVUPS 96(R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y3, Y3
+	ADDQ    80(AX), R10
+	VMOVUPS (R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y4, Y4
+	VMOVUPS 32(R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y5, Y5
+	VMOVUPS 64(R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y6, Y6
+	VMOVUPS 96(R10), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VMULPS  Y8, Y7, Y7
+	JMP     plain581
+
+relu582:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
 	VANDPS  Y0, Y8, Y0
 	VMOVUPS Y0, Y0
@@ -7484,7 +7624,7 @@ summed575:
 	VANDPS  Y7, Y8, Y7
 	VMOVUPS Y7, Y7
 
-plain576:
+plain581:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7498,41 +7638,43 @@ plain576:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same571
+	JEQ     same576
 	ADDQ    $0x00000080, BX
 
-same571:
+same576:
 	SUBQ $0x00000020, SI
-	JMP  tile569
+	JMP  tile574
 
-next570:
-tile577:
+next575:
+tile583:
 	CMPQ    SI, $0x00000010
-	JLT     next578
+	JLT     next584
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros580
+	JEQ     zeros586
+	CMPQ    104(AX), $0x02
+	JEQ     zeros586
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready581
+	JMP     ready587
 
-zeros580:
+zeros586:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready581:
+ready587:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed583
+	JLE   summed589
 
-k582:
+k588:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -7544,11 +7686,34 @@ k582:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k582
+	JNE          k588
 
-summed583:
-	CMPQ    104(AX), $0x00
-	JEQ     plain584
+summed589:
+	CMPQ    104(AX), $0x01
+	JLT     plain590
+	JEQ     relu591
+	MOVQ    BX, R10
+	VMOVUPS word_3f800000<>+0(SB), Y4
+	VMOVUPS (R10), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMULPS  Y5, Y0, Y0
+	VMOVUPS 32(R10), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMULPS  Y5, Y1, Y1
+	ADDQ    80(AX), R10
+	VMOVUPS (R10), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMULPS  Y5, Y2, Y2
+	VMOVUPS 32(R10), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y4
+	VMULPS  Y4, Y3, Y3
+	JMP     plain590
+
+relu591:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y4
 	VANDPS  Y0, Y4, Y0
 	VMOVUPS Y0, Y0
@@ -7562,7 +7727,7 @@ summed583:
 	VANDPS  Y3, Y4, Y3
 	VMOVUPS Y3, Y3
 
-plain584:
+plain590:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7572,63 +7737,89 @@ plain584:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same579
+	JEQ     same585
 	ADDQ    $0x00000040, BX
 
-same579:
+same585:
 	SUBQ $0x00000010, SI
-	JMP  tile577
+	JMP  tile583
 
-next578:
+next584:
 	TESTQ      SI, SI
-	JLE        end568
+	JLE        end573
 	CMPQ       SI, $0x08
-	JEQ        one585
-	JLT        part586
+	JEQ        one592
+	JLT        part593
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
-	TESTQ      BX, BX
-	JEQ        zeros587
-	VMOVUPS    (BX), Y1
-	VMASKMOVPS 32(BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y3
-	VMASKMOVPS 32(BX), Y0, Y4
-	JMP        ready588
+	MOVQ       BX, R10
+	TESTQ      R10, R10
+	JEQ        zeros594
+	CMPQ       104(AX), $0x02
+	JEQ        zeros594
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS 32(R10), Y0, Y2
+	ADDQ       80(AX), R10
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS 32(R10), Y0, Y4
+	JMP        ready595
 
-zeros587:
+zeros594:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready588:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R10
-	TESTQ R10, R10
-	JLE   summed590
+ready595:
+	MOVQ  8(AX), R10
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
+	JLE   summed597
 
-k589:
+k596:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
-	VBROADCASTSS (BX), Y7
+	VBROADCASTSS (R10), Y7
 	VFMADD231PS  Y5, Y7, Y1
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (BX)(DI*1), Y7
+	VBROADCASTSS (R10)(DI*1), Y7
 	VFMADD231PS  Y5, Y7, Y3
 	VFMADD231PS  Y6, Y7, Y4
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R10
-	JNE          k589
+	ADDQ         R8, R10
+	DECQ         R11
+	JNE          k596
 
-summed590:
-	CMPQ    104(AX), $0x00
-	JEQ     plain591
+summed597:
+	CMPQ       104(AX), $0x01
+	JLT        plain598
+	JEQ        relu599
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y5
+	VMOVUPS    (DX), Y6
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS     Y5, Y6, Y6
+	VMULPS     Y6, Y1, Y1
+	VMASKMOVPS 32(DX), Y0, Y6
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS     Y5, Y6, Y6
+	VMULPS     Y6, Y2, Y2
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y6
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS     Y5, Y6, Y6
+	VMULPS     Y6, Y3, Y3
+	VMASKMOVPS 32(DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y5, Y0, Y0
+	VMULPS     Y0, Y4, Y4
+	JMP        plain598
+
+relu599:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -7642,14 +7833,14 @@ summed590:
 	VANDPS  Y4, Y0, Y0
 	VMOVUPS Y0, Y4
 
-plain591:
+plain598:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece592
+	JEQ          piece600
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7658,9 +7849,9 @@ plain591:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece592:
+piece600:
 	TESTQ   $0x00000002, SI
-	JEQ     piece593
+	JEQ     piece601
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7669,49 +7860,67 @@ piece592:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece593:
+piece601:
 	TESTQ  $0x00000001, SI
-	JEQ    piece594
+	JEQ    piece602
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece594:
-	JMP end568
+piece602:
+	JMP end573
 
-one585:
-	TESTQ   BX, BX
-	JEQ     zeros595
-	VMOVUPS (BX), Y0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y1
-	JMP     ready596
+one592:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros603
+	CMPQ    104(AX), $0x02
+	JEQ     zeros603
+	VMOVUPS (SI), Y0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y1
+	JMP     ready604
 
-zeros595:
+zeros603:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready596:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed598
+ready604:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed606
 
-k597:
+k605:
 	VMOVUPS      (DX), Y2
-	VBROADCASTSS (BX), Y3
+	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
-	VBROADCASTSS (BX)(DI*1), Y3
+	VBROADCASTSS (SI)(DI*1), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k597
+	ADDQ         R8, SI
+	DECQ         R10
+	JNE          k605
 
-summed598:
-	CMPQ    104(AX), $0x00
-	JEQ     plain599
+summed606:
+	CMPQ    104(AX), $0x01
+	JLT     plain607
+	JEQ     relu608
+	MOVQ    BX, DX
+	VMOVUPS word_3f800000<>+0(SB), Y2
+	VMOVUPS (DX), Y3
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y3, Y3
+	VANDPS  Y2, Y3, Y3
+	VMULPS  Y3, Y0, Y0
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y3
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y3, Y3
+	VANDPS  Y2, Y3, Y2
+	VMULPS  Y2, Y1, Y1
+	JMP     plain607
+
+relu608:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y2
 	VANDPS  Y0, Y2, Y0
 	VMOVUPS Y0, Y0
@@ -7719,49 +7928,67 @@ summed598:
 	VANDPS  Y1, Y2, Y1
 	VMOVUPS Y1, Y1
 
-plain599:
+plain607:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end568
+	JMP     end573
 
-part586:
+part593:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
-	TESTQ      BX, BX
-	JEQ        zeros600
-	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y2
-	JMP        ready601
+	MOVQ       BX, R10
+	TESTQ      R10, R10
+	JEQ        zeros609
+	CMPQ       104(AX), $0x02
+	JEQ        zeros609
+	VMASKMOVPS (R10), Y0, Y1
+	ADDQ       80(AX), R10
+	VMASKMOVPS (R10), Y0, Y2
+	JMP        ready610
 
-zeros600:
+zeros609:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready601:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R10
-	TESTQ R10, R10
-	JLE   summed603
+ready610:
+	MOVQ  8(AX), R10
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
+	JLE   summed612
 
-k602:
+k611:
 	VMASKMOVPS   (DX), Y0, Y3
-	VBROADCASTSS (BX), Y4
+	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (BX)(DI*1), Y4
+	VBROADCASTSS (R10)(DI*1), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R10
-	JNE          k602
+	ADDQ         R8, R10
+	DECQ         R11
+	JNE          k611
 
-summed603:
-	CMPQ    104(AX), $0x00
-	JEQ     plain604
+summed612:
+	CMPQ       104(AX), $0x01
+	JLT        plain613
+	JEQ        relu614
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y3
+	VMASKMOVPS (DX), Y0, Y4
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y4, Y4
+	VANDPS     Y3, Y4, Y4
+	VMULPS     Y4, Y1, Y1
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y3, Y0, Y0
+	VMULPS     Y0, Y2, Y2
+	JMP        plain613
+
+relu614:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -7769,9 +7996,9 @@ summed603:
 	VANDPS  Y2, Y0, Y0
 	VMOVUPS Y0, Y2
 
-plain604:
+plain613:
 	TESTQ        $0x00000004, SI
-	JEQ          piece605
+	JEQ          piece615
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7780,9 +8007,9 @@ plain604:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece605:
+piece615:
 	TESTQ   $0x00000002, SI
-	JEQ     piece606
+	JEQ     piece616
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7791,15 +8018,15 @@ piece605:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece606:
+piece616:
 	TESTQ  $0x00000001, SI
-	JEQ    piece607
+	JEQ    piece617
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece607:
-end568:
+piece617:
+end573:
 	VZEROUPPER
 	RET
 
@@ -7815,12 +8042,14 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile609:
+tile619:
 	CMPQ    SI, $0x00000018
-	JLT     next610
+	JLT     next620
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros612
+	JEQ     zeros622
+	CMPQ    104(AX), $0x02
+	JEQ     zeros622
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7832,9 +8061,9 @@ tile609:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready613
+	JMP     ready623
 
-zeros612:
+zeros622:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7845,14 +8074,14 @@ zeros612:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready613:
+ready623:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed615
+	JLE   summed625
 
-k614:
+k624:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -7871,11 +8100,55 @@ k614:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k614
+	JNE          k624
 
-summed615:
-	CMPQ    104(AX), $0x00
-	JEQ     plain616
+summed625:
+	CMPQ    104(AX), $0x01
+	JLT     plain626
+	JEQ     relu627
+	MOVQ    BX, R10
+	VMOVUPS word_3f800000<>+0(SB), Y9
+	VMOVUPS (R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y0, Y0
+	VMOVUPS 32(R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y1, Y1
+	VMOVUPS 64(R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y2, Y2
+	ADDQ    80(AX), R10
+	VMOVUPS (R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y3, Y3
+	VMOVUPS 32(R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y4, Y4
+	VMOVUPS 64(R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y5, Y5
+	ADDQ    80(AX), R10
+	VMOVUPS (R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y6, Y6
+	VMOVUPS 32(R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y10
+	VMULPS  Y10, Y7, Y7
+	VMOVUPS 64(R10), Y10
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS  Y9, Y10, Y9
+	VMULPS  Y9, Y8, Y8
+	JMP     plain626
+
+relu627:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y9
 	VANDPS  Y0, Y9, Y0
 	VMOVUPS Y0, Y0
@@ -7904,7 +8177,7 @@ summed615:
 	VANDPS  Y8, Y9, Y8
 	VMOVUPS Y8, Y8
 
-plain616:
+plain626:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7920,20 +8193,22 @@ plain616:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same611
+	JEQ     same621
 	ADDQ    $0x00000060, BX
 
-same611:
+same621:
 	SUBQ $0x00000018, SI
-	JMP  tile609
+	JMP  tile619
 
-next610:
-tile617:
+next620:
+tile628:
 	CMPQ    SI, $0x00000010
-	JLT     next618
+	JLT     next629
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros620
+	JEQ     zeros631
+	CMPQ    104(AX), $0x02
+	JEQ     zeros631
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
@@ -7942,9 +8217,9 @@ tile617:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready621
+	JMP     ready632
 
-zeros620:
+zeros631:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7952,14 +8227,14 @@ zeros620:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready621:
+ready632:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed623
+	JLE   summed634
 
-k622:
+k633:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -7974,11 +8249,43 @@ k622:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k622
+	JNE          k633
 
-summed623:
-	CMPQ    104(AX), $0x00
-	JEQ     plain624
+summed634:
+	CMPQ    104(AX), $0x01
+	JLT     plain635
+	JEQ     relu636
+	MOVQ    BX, R10
+	VMOVUPS word_3f800000<>+0(SB), Y6
+	VMOVUPS (R10), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y0, Y0
+	VMOVUPS 32(R10), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y1, Y1
+	ADDQ    80(AX), R10
+	VMOVUPS (R10), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y2, Y2
+	VMOVUPS 32(R10), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y3, Y3
+	ADDQ    80(AX), R10
+	VMOVUPS (R10), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y4, Y4
+	VMOVUPS 32(R10), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y6
+	VMULPS  Y6, Y5, Y5
+	JMP     plain635
+
+relu636:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y6
 	VANDPS  Y0, Y6, Y0
 	VMOVUPS Y0, Y0
@@ -7998,7 +8305,7 @@ summed623:
 	VANDPS  Y5, Y6, Y5
 	VMOVUPS Y5, Y5
 
-plain624:
+plain635:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -8011,38 +8318,41 @@ plain624:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same619
+	JEQ     same630
 	ADDQ    $0x00000040, BX
 
-same619:
+same630:
 	SUBQ $0x00000010, SI
-	JMP  tile617
+	JMP  tile628
 
-next618:
+next629:
 	TESTQ      SI, SI
-	JLE        end608
+	JLE        end618
 	CMPQ       SI, $0x08
-	JEQ        one625
-	JLT        part626
+	JEQ        one637
+	JLT        part638
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
-	TESTQ      BX, BX
-	JEQ        zeros627
-	VMOVUPS    (BX), Y1
-	VMASKMOVPS 32(BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y3
-	VMASKMOVPS 32(BX), Y0, Y4
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y5
-	VMASKMOVPS 32(BX), Y0, Y6
-	JMP        ready628
+	MOVQ       BX, R10
+	TESTQ      R10, R10
+	JEQ        zeros639
+	CMPQ       104(AX), $0x02
+	JEQ        zeros639
+	VMOVUPS    (R10), Y1
+	VMASKMOVPS 32(R10), Y0, Y2
+	ADDQ       80(AX), R10
+	VMOVUPS    (R10), Y3
+	VMASKMOVPS 32(R10), Y0, Y4
+	ADDQ       80(AX), R10
+	VMOVUPS    (R10), Y5
+	VMASKMOVPS 32(R10), Y0, Y6
+	JMP        ready640
 
-zeros627:
+zeros639:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8050,32 +8360,64 @@ zeros627:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready628:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R10
-	TESTQ R10, R10
-	JLE   summed630
+ready640:
+	MOVQ  8(AX), R10
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
+	JLE   summed642
 
-k629:
+k641:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
-	VBROADCASTSS (BX), Y9
+	VBROADCASTSS (R10), Y9
 	VFMADD231PS  Y7, Y9, Y1
 	VFMADD231PS  Y8, Y9, Y2
-	VBROADCASTSS (BX)(DI*1), Y9
+	VBROADCASTSS (R10)(DI*1), Y9
 	VFMADD231PS  Y7, Y9, Y3
 	VFMADD231PS  Y8, Y9, Y4
-	VBROADCASTSS (BX)(DI*2), Y9
+	VBROADCASTSS (R10)(DI*2), Y9
 	VFMADD231PS  Y7, Y9, Y5
 	VFMADD231PS  Y8, Y9, Y6
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R10
-	JNE          k629
+	ADDQ         R8, R10
+	DECQ         R11
+	JNE          k641
 
-summed630:
-	CMPQ    104(AX), $0x00
-	JEQ     plain631
+summed642:
+	CMPQ       104(AX), $0x01
+	JLT        plain643
+	JEQ        relu644
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y7
+	VMOVUPS    (DX), Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y1, Y1
+	VMASKMOVPS 32(DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y2, Y2
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y3, Y3
+	VMASKMOVPS 32(DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y4, Y4
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y5, Y5
+	VMASKMOVPS 32(DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y7, Y0, Y0
+	VMULPS     Y0, Y6, Y6
+	JMP        plain643
+
+relu644:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8095,7 +8437,7 @@ summed630:
 	VANDPS  Y6, Y0, Y0
 	VMOVUPS Y0, Y6
 
-plain631:
+plain643:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8104,7 +8446,7 @@ plain631:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece632
+	JEQ          piece645
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8116,9 +8458,9 @@ plain631:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece632:
+piece645:
 	TESTQ   $0x00000002, SI
-	JEQ     piece633
+	JEQ     piece646
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8130,9 +8472,9 @@ piece632:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece633:
+piece646:
 	TESTQ  $0x00000001, SI
-	JEQ    piece634
+	JEQ    piece647
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8140,46 +8482,69 @@ piece633:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece634:
-	JMP end608
+piece647:
+	JMP end618
 
-one625:
-	TESTQ   BX, BX
-	JEQ     zeros635
-	VMOVUPS (BX), Y0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y2
-	JMP     ready636
+one637:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros648
+	CMPQ    104(AX), $0x02
+	JEQ     zeros648
+	VMOVUPS (SI), Y0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y2
+	JMP     ready649
 
-zeros635:
+zeros648:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready636:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed638
+ready649:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed651
 
-k637:
+k650:
 	VMOVUPS      (DX), Y3
-	VBROADCASTSS (BX), Y4
+	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
-	VBROADCASTSS (BX)(DI*1), Y4
+	VBROADCASTSS (SI)(DI*1), Y4
 	VFMADD231PS  Y3, Y4, Y1
-	VBROADCASTSS (BX)(DI*2), Y4
+	VBROADCASTSS (SI)(DI*2), Y4
 	VFMADD231PS  Y3, Y4, Y2
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k637
+	ADDQ         R8, SI
+	DECQ         R10
+	JNE          k650
 
-summed638:
-	CMPQ    104(AX), $0x00
-	JEQ     plain639
+summed651:
+	CMPQ    104(AX), $0x01
+	JLT     plain652
+	JEQ     relu653
+	MOVQ    BX, DX
+	VMOVUPS word_3f800000<>+0(SB), Y3
+	VMOVUPS (DX), Y4
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y4, Y4
+	VANDPS  Y3, Y4, Y4
+	VMULPS  Y4, Y0, Y0
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y4
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y4, Y4
+	VANDPS  Y3, Y4, Y4
+	VMULPS  Y4, Y1, Y1
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y4
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y4, Y4
+	VANDPS  Y3, Y4, Y3
+	VMULPS  Y3, Y2, Y2
+	JMP     plain652
+
+relu653:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y3
 	VANDPS  Y0, Y3, Y0
 	VMOVUPS Y0, Y0
@@ -8190,56 +8555,79 @@ summed638:
 	VANDPS  Y2, Y3, Y2
 	VMOVUPS Y2, Y2
 
-plain639:
+plain652:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end608
+	JMP     end618
 
-part626:
+part638:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
 	SUBQ       R11, R10
 	VMOVDQU    (R10), Y0
-	TESTQ      BX, BX
-	JEQ        zeros640
-	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y3
-	JMP        ready641
+	MOVQ       BX, R10
+	TESTQ      R10, R10
+	JEQ        zeros654
+	CMPQ       104(AX), $0x02
+	JEQ        zeros654
+	VMASKMOVPS (R10), Y0, Y1
+	ADDQ       80(AX), R10
+	VMASKMOVPS (R10), Y0, Y2
+	ADDQ       80(AX), R10
+	VMASKMOVPS (R10), Y0, Y3
+	JMP        ready655
 
-zeros640:
+zeros654:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready641:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R10
-	TESTQ R10, R10
-	JLE   summed643
+ready655:
+	MOVQ  8(AX), R10
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
+	JLE   summed657
 
-k642:
+k656:
 	VMASKMOVPS   (DX), Y0, Y4
-	VBROADCASTSS (BX), Y5
+	VBROADCASTSS (R10), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (BX)(DI*1), Y5
+	VBROADCASTSS (R10)(DI*1), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (BX)(DI*2), Y5
+	VBROADCASTSS (R10)(DI*2), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R10
-	JNE          k642
+	ADDQ         R8, R10
+	DECQ         R11
+	JNE          k656
 
-summed643:
-	CMPQ    104(AX), $0x00
-	JEQ     plain644
+summed657:
+	CMPQ       104(AX), $0x01
+	JLT        plain658
+	JEQ        relu659
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y4
+	VMASKMOVPS (DX), Y0, Y5
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS     Y4, Y5, Y5
+	VMULPS     Y5, Y1, Y1
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y5
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS     Y4, Y5, Y5
+	VMULPS     Y5, Y2, Y2
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y4, Y0, Y0
+	VMULPS     Y0, Y3, Y3
+	JMP        plain658
+
+relu659:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8250,9 +8638,9 @@ summed643:
 	VANDPS  Y3, Y0, Y0
 	VMOVUPS Y0, Y3
 
-plain644:
+plain658:
 	TESTQ        $0x00000004, SI
-	JEQ          piece645
+	JEQ          piece660
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8264,9 +8652,9 @@ plain644:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece645:
+piece660:
 	TESTQ   $0x00000002, SI
-	JEQ     piece646
+	JEQ     piece661
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8278,17 +8666,17 @@ piece645:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece646:
+piece661:
 	TESTQ  $0x00000001, SI
-	JEQ    piece647
+	JEQ    piece662
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece647:
-end608:
+piece662:
+end618:
 	VZEROUPPER
 	RET
 
@@ -8305,12 +8693,14 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile649:
+tile664:
 	CMPQ    SI, $0x00000010
-	JLT     next650
+	JLT     next665
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros652
+	JEQ     zeros667
+	CMPQ    104(AX), $0x02
+	JEQ     zeros667
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -8322,9 +8712,9 @@ tile649:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready653
+	JMP     ready668
 
-zeros652:
+zeros667:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8334,14 +8724,14 @@ zeros652:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready653:
+ready668:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed655
+	JLE   summed670
 
-k654:
+k669:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -8359,11 +8749,52 @@ k654:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k654
+	JNE          k669
 
-summed655:
-	CMPQ    104(AX), $0x00
-	JEQ     plain656
+summed670:
+	CMPQ    104(AX), $0x01
+	JLT     plain671
+	JEQ     relu672
+	MOVQ    BX, R11
+	VMOVUPS word_3f800000<>+0(SB), Y8
+	VMOVUPS (R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y0, Y0
+	VMOVUPS 32(R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y1, Y1
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y2, Y2
+	VMOVUPS 32(R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y3, Y3
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y4, Y4
+	VMOVUPS 32(R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y5, Y5
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y9
+	VMULPS  Y9, Y6, Y6
+	VMOVUPS 32(R11), Y9
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y9, Y9
+	VANDPS  Y8, Y9, Y8
+	VMULPS  Y8, Y7, Y7
+	JMP     plain671
+
+relu672:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y8
 	VANDPS  Y0, Y8, Y0
 	VMOVUPS Y0, Y0
@@ -8389,7 +8820,7 @@ summed655:
 	VANDPS  Y7, Y8, Y7
 	VMOVUPS Y7, Y7
 
-plain656:
+plain671:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8405,41 +8836,44 @@ plain656:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same651
+	JEQ     same666
 	ADDQ    $0x00000040, BX
 
-same651:
+same666:
 	SUBQ $0x00000010, SI
-	JMP  tile649
+	JMP  tile664
 
-next650:
+next665:
 	TESTQ      SI, SI
-	JLE        end648
+	JLE        end663
 	CMPQ       SI, $0x08
-	JEQ        one657
-	JLT        part658
+	JEQ        one673
+	JLT        part674
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
-	TESTQ      BX, BX
-	JEQ        zeros659
-	VMOVUPS    (BX), Y1
-	VMASKMOVPS 32(BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y3
-	VMASKMOVPS 32(BX), Y0, Y4
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y5
-	VMASKMOVPS 32(BX), Y0, Y6
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y7
-	VMASKMOVPS 32(BX), Y0, Y8
-	JMP        ready660
+	MOVQ       BX, R11
+	TESTQ      R11, R11
+	JEQ        zeros675
+	CMPQ       104(AX), $0x02
+	JEQ        zeros675
+	VMOVUPS    (R11), Y1
+	VMASKMOVPS 32(R11), Y0, Y2
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y3
+	VMASKMOVPS 32(R11), Y0, Y4
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y5
+	VMASKMOVPS 32(R11), Y0, Y6
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y7
+	VMASKMOVPS 32(R11), Y0, Y8
+	JMP        ready676
 
-zeros659:
+zeros675:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8449,35 +8883,76 @@ zeros659:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready660:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R11
-	TESTQ R11, R11
-	JLE   summed662
+ready676:
+	MOVQ  8(AX), R11
+	MOVQ  48(AX), R12
+	TESTQ R12, R12
+	JLE   summed678
 
-k661:
+k677:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
-	VBROADCASTSS (BX), Y11
+	VBROADCASTSS (R11), Y11
 	VFMADD231PS  Y9, Y11, Y1
 	VFMADD231PS  Y10, Y11, Y2
-	VBROADCASTSS (BX)(DI*1), Y11
+	VBROADCASTSS (R11)(DI*1), Y11
 	VFMADD231PS  Y9, Y11, Y3
 	VFMADD231PS  Y10, Y11, Y4
-	VBROADCASTSS (BX)(DI*2), Y11
+	VBROADCASTSS (R11)(DI*2), Y11
 	VFMADD231PS  Y9, Y11, Y5
 	VFMADD231PS  Y10, Y11, Y6
-	VBROADCASTSS (BX)(R10*1), Y11
+	VBROADCASTSS (R11)(R10*1), Y11
 	VFMADD231PS  Y9, Y11, Y7
 	VFMADD231PS  Y10, Y11, Y8
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          k661
+	ADDQ         R8, R11
+	DECQ         R12
+	JNE          k677
 
-summed662:
-	CMPQ    104(AX), $0x00
-	JEQ     plain663
+summed678:
+	CMPQ       104(AX), $0x01
+	JLT        plain679
+	JEQ        relu680
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y9
+	VMOVUPS    (DX), Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y1, Y1
+	VMASKMOVPS 32(DX), Y0, Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y2, Y2
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y3, Y3
+	VMASKMOVPS 32(DX), Y0, Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y4, Y4
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y5, Y5
+	VMASKMOVPS 32(DX), Y0, Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y6, Y6
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y10
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y10, Y10
+	VANDPS     Y9, Y10, Y10
+	VMULPS     Y10, Y7, Y7
+	VMASKMOVPS 32(DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y9, Y0, Y0
+	VMULPS     Y0, Y8, Y8
+	JMP        plain679
+
+relu680:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8503,7 +8978,7 @@ summed662:
 	VANDPS  Y8, Y0, Y0
 	VMOVUPS Y0, Y8
 
-plain663:
+plain679:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8514,7 +8989,7 @@ plain663:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece664
+	JEQ          piece681
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8529,9 +9004,9 @@ plain663:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece664:
+piece681:
 	TESTQ   $0x00000002, SI
-	JEQ     piece665
+	JEQ     piece682
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8546,9 +9021,9 @@ piece664:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece665:
+piece682:
 	TESTQ  $0x00000001, SI
-	JEQ    piece666
+	JEQ    piece683
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8558,51 +9033,79 @@ piece665:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece666:
-	JMP end648
+piece683:
+	JMP end663
 
-one657:
-	TESTQ   BX, BX
-	JEQ     zeros667
-	VMOVUPS (BX), Y0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y3
-	JMP     ready668
+one673:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros684
+	CMPQ    104(AX), $0x02
+	JEQ     zeros684
+	VMOVUPS (SI), Y0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y3
+	JMP     ready685
 
-zeros667:
+zeros684:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready668:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed670
+ready685:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
+	JLE   summed687
 
-k669:
+k686:
 	VMOVUPS      (DX), Y4
-	VBROADCASTSS (BX), Y5
+	VBROADCASTSS (SI), Y5
 	VFMADD231PS  Y4, Y5, Y0
-	VBROADCASTSS (BX)(DI*1), Y5
+	VBROADCASTSS (SI)(DI*1), Y5
 	VFMADD231PS  Y4, Y5, Y1
-	VBROADCASTSS (BX)(DI*2), Y5
+	VBROADCASTSS (SI)(DI*2), Y5
 	VFMADD231PS  Y4, Y5, Y2
-	VBROADCASTSS (BX)(R10*1), Y5
+	VBROADCASTSS (SI)(R10*1), Y5
 	VFMADD231PS  Y4, Y5, Y3
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k669
+	ADDQ         R8, SI
+	DECQ         R11
+	JNE          k686
 
-summed670:
-	CMPQ    104(AX), $0x00
-	JEQ     plain671
+summed687:
+	CMPQ    104(AX), $0x01
+	JLT     plain688
+	JEQ     relu689
+	MOVQ    BX, DX
+	VMOVUPS word_3f800000<>+0(SB), Y4
+	VMOVUPS (DX), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMULPS  Y5, Y0, Y0
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMULPS  Y5, Y1, Y1
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y5
+	VMULPS  Y5, Y2, Y2
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y5
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y5, Y5
+	VANDPS  Y4, Y5, Y4
+	VMULPS  Y4, Y3, Y3
+	JMP     plain688
+
+relu689:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y4
 	VANDPS  Y0, Y4, Y0
 	VMOVUPS Y0, Y0
@@ -8616,7 +9119,7 @@ summed670:
 	VANDPS  Y3, Y4, Y3
 	VMOVUPS Y3, Y3
 
-plain671:
+plain688:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -8624,55 +9127,83 @@ plain671:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end648
+	JMP     end663
 
-part658:
+part674:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
-	TESTQ      BX, BX
-	JEQ        zeros672
-	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y4
-	JMP        ready673
+	MOVQ       BX, R11
+	TESTQ      R11, R11
+	JEQ        zeros690
+	CMPQ       104(AX), $0x02
+	JEQ        zeros690
+	VMASKMOVPS (R11), Y0, Y1
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y2
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y3
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y4
+	JMP        ready691
 
-zeros672:
+zeros690:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready673:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R11
-	TESTQ R11, R11
-	JLE   summed675
+ready691:
+	MOVQ  8(AX), R11
+	MOVQ  48(AX), R12
+	TESTQ R12, R12
+	JLE   summed693
 
-k674:
+k692:
 	VMASKMOVPS   (DX), Y0, Y5
-	VBROADCASTSS (BX), Y6
+	VBROADCASTSS (R11), Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (BX)(DI*1), Y6
+	VBROADCASTSS (R11)(DI*1), Y6
 	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (BX)(DI*2), Y6
+	VBROADCASTSS (R11)(DI*2), Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (BX)(R10*1), Y6
+	VBROADCASTSS (R11)(R10*1), Y6
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          k674
+	ADDQ         R8, R11
+	DECQ         R12
+	JNE          k692
 
-summed675:
-	CMPQ    104(AX), $0x00
-	JEQ     plain676
+summed693:
+	CMPQ       104(AX), $0x01
+	JLT        plain694
+	JEQ        relu695
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y5
+	VMASKMOVPS (DX), Y0, Y6
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS     Y5, Y6, Y6
+	VMULPS     Y6, Y1, Y1
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y6
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS     Y5, Y6, Y6
+	VMULPS     Y6, Y2, Y2
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y6
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS     Y5, Y6, Y6
+	VMULPS     Y6, Y3, Y3
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y5, Y0, Y0
+	VMULPS     Y0, Y4, Y4
+	JMP        plain694
+
+relu695:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8686,9 +9217,9 @@ summed675:
 	VANDPS  Y4, Y0, Y0
 	VMOVUPS Y0, Y4
 
-plain676:
+plain694:
 	TESTQ        $0x00000004, SI
-	JEQ          piece677
+	JEQ          piece696
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8703,9 +9234,9 @@ plain676:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece677:
+piece696:
 	TESTQ   $0x00000002, SI
-	JEQ     piece678
+	JEQ     piece697
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8720,9 +9251,9 @@ piece677:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece678:
+piece697:
 	TESTQ  $0x00000001, SI
-	JEQ    piece679
+	JEQ    piece698
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -8731,8 +9262,8 @@ piece678:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece679:
-end648:
+piece698:
+end663:
 	VZEROUPPER
 	RET
 
@@ -8749,12 +9280,14 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile681:
+tile700:
 	CMPQ    SI, $0x00000010
-	JLT     next682
+	JLT     next701
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros684
+	JEQ     zeros703
+	CMPQ    104(AX), $0x02
+	JEQ     zeros703
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -8769,9 +9302,9 @@ tile681:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready685
+	JMP     ready704
 
-zeros684:
+zeros703:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8783,14 +9316,14 @@ zeros684:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready685:
+ready704:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed687
+	JLE   summed706
 
-k686:
+k705:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -8811,11 +9344,61 @@ k686:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k686
+	JNE          k705
 
-summed687:
-	CMPQ    104(AX), $0x00
-	JEQ     plain688
+summed706:
+	CMPQ    104(AX), $0x01
+	JLT     plain707
+	JEQ     relu708
+	MOVQ    BX, R11
+	VMOVUPS word_3f800000<>+0(SB), Y10
+	VMOVUPS (R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y0, Y0
+	VMOVUPS 32(R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y1, Y1
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y2, Y2
+	VMOVUPS 32(R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y3, Y3
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y4, Y4
+	VMOVUPS 32(R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y5, Y5
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y6, Y6
+	VMOVUPS 32(R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y7, Y7
+	ADDQ    80(AX), R11
+	VMOVUPS (R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y11
+	VMULPS  Y11, Y8, Y8
+	VMOVUPS 32(R11), Y11
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y11, Y11
+	VANDPS  Y10, Y11, Y10
+	VMULPS  Y10, Y9, Y9
+	JMP     plain707
+
+relu708:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y10
 	VANDPS  Y0, Y10, Y0
 	VMOVUPS Y0, Y0
@@ -8847,7 +9430,7 @@ summed687:
 	VANDPS  Y9, Y10, Y9
 	VMOVUPS Y9, Y9
 
-plain688:
+plain707:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8866,44 +9449,47 @@ plain688:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same683
+	JEQ     same702
 	ADDQ    $0x00000040, BX
 
-same683:
+same702:
 	SUBQ $0x00000010, SI
-	JMP  tile681
+	JMP  tile700
 
-next682:
+next701:
 	TESTQ      SI, SI
-	JLE        end680
+	JLE        end699
 	CMPQ       SI, $0x08
-	JEQ        one689
-	JLT        part690
+	JEQ        one709
+	JLT        part710
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
-	TESTQ      BX, BX
-	JEQ        zeros691
-	VMOVUPS    (BX), Y1
-	VMASKMOVPS 32(BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y3
-	VMASKMOVPS 32(BX), Y0, Y4
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y5
-	VMASKMOVPS 32(BX), Y0, Y6
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y7
-	VMASKMOVPS 32(BX), Y0, Y8
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS 32(BX), Y0, Y10
-	JMP        ready692
+	MOVQ       BX, R11
+	TESTQ      R11, R11
+	JEQ        zeros711
+	CMPQ       104(AX), $0x02
+	JEQ        zeros711
+	VMOVUPS    (R11), Y1
+	VMASKMOVPS 32(R11), Y0, Y2
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y3
+	VMASKMOVPS 32(R11), Y0, Y4
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y5
+	VMASKMOVPS 32(R11), Y0, Y6
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y7
+	VMASKMOVPS 32(R11), Y0, Y8
+	ADDQ       80(AX), R11
+	VMOVUPS    (R11), Y9
+	VMASKMOVPS 32(R11), Y0, Y10
+	JMP        ready712
 
-zeros691:
+zeros711:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8915,38 +9501,88 @@ zeros691:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready692:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R11
-	TESTQ R11, R11
-	JLE   summed694
+ready712:
+	MOVQ  8(AX), R11
+	MOVQ  48(AX), R12
+	TESTQ R12, R12
+	JLE   summed714
 
-k693:
+k713:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
-	VBROADCASTSS (BX), Y13
+	VBROADCASTSS (R11), Y13
 	VFMADD231PS  Y11, Y13, Y1
 	VFMADD231PS  Y12, Y13, Y2
-	VBROADCASTSS (BX)(DI*1), Y13
+	VBROADCASTSS (R11)(DI*1), Y13
 	VFMADD231PS  Y11, Y13, Y3
 	VFMADD231PS  Y12, Y13, Y4
-	VBROADCASTSS (BX)(DI*2), Y13
+	VBROADCASTSS (R11)(DI*2), Y13
 	VFMADD231PS  Y11, Y13, Y5
 	VFMADD231PS  Y12, Y13, Y6
-	VBROADCASTSS (BX)(R10*1), Y13
+	VBROADCASTSS (R11)(R10*1), Y13
 	VFMADD231PS  Y11, Y13, Y7
 	VFMADD231PS  Y12, Y13, Y8
-	VBROADCASTSS (BX)(DI*4), Y13
+	VBROADCASTSS (R11)(DI*4), Y13
 	VFMADD231PS  Y11, Y13, Y9
 	VFMADD231PS  Y12, Y13, Y10
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          k693
+	ADDQ         R8, R11
+	DECQ         R12
+	JNE          k713
 
-summed694:
-	CMPQ    104(AX), $0x00
-	JEQ     plain695
+summed714:
+	CMPQ       104(AX), $0x01
+	JLT        plain715
+	JEQ        relu716
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y11
+	VMOVUPS    (DX), Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y1, Y1
+	VMASKMOVPS 32(DX), Y0, Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y2, Y2
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y3, Y3
+	VMASKMOVPS 32(DX), Y0, Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y4, Y4
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y5, Y5
+	VMASKMOVPS 32(DX), Y0, Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y6, Y6
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y7, Y7
+	VMASKMOVPS 32(DX), Y0, Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y8, Y8
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y12
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y12, Y12
+	VANDPS     Y11, Y12, Y12
+	VMULPS     Y12, Y9, Y9
+	VMASKMOVPS 32(DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y11, Y0, Y0
+	VMULPS     Y0, Y10, Y10
+	JMP        plain715
+
+relu716:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -8978,7 +9614,7 @@ summed694:
 	VANDPS  Y10, Y0, Y0
 	VMOVUPS Y0, Y10
 
-plain695:
+plain715:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8991,7 +9627,7 @@ plain695:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece696
+	JEQ          piece717
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9009,9 +9645,9 @@ plain695:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece696:
+piece717:
 	TESTQ   $0x00000002, SI
-	JEQ     piece697
+	JEQ     piece718
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9029,9 +9665,9 @@ piece696:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece697:
+piece718:
 	TESTQ  $0x00000001, SI
-	JEQ    piece698
+	JEQ    piece719
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9043,56 +9679,89 @@ piece697:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece698:
-	JMP end680
+piece719:
+	JMP end699
 
-one689:
-	TESTQ   BX, BX
-	JEQ     zeros699
-	VMOVUPS (BX), Y0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y4
-	JMP     ready700
+one709:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros720
+	CMPQ    104(AX), $0x02
+	JEQ     zeros720
+	VMOVUPS (SI), Y0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y4
+	JMP     ready721
 
-zeros699:
+zeros720:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready700:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed702
+ready721:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	TESTQ R11, R11
+	JLE   summed723
 
-k701:
+k722:
 	VMOVUPS      (DX), Y5
-	VBROADCASTSS (BX), Y6
+	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
-	VBROADCASTSS (BX)(DI*1), Y6
+	VBROADCASTSS (SI)(DI*1), Y6
 	VFMADD231PS  Y5, Y6, Y1
-	VBROADCASTSS (BX)(DI*2), Y6
+	VBROADCASTSS (SI)(DI*2), Y6
 	VFMADD231PS  Y5, Y6, Y2
-	VBROADCASTSS (BX)(R10*1), Y6
+	VBROADCASTSS (SI)(R10*1), Y6
 	VFMADD231PS  Y5, Y6, Y3
-	VBROADCASTSS (BX)(DI*4), Y6
+	VBROADCASTSS (SI)(DI*4), Y6
 	VFMADD231PS  Y5, Y6, Y4
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k701
+	ADDQ         R8, SI
+	DECQ         R11
+	JNE          k722
 
-summed702:
-	CMPQ    104(AX), $0x00
-	JEQ     plain703
+summed723:
+	CMPQ    104(AX), $0x01
+	JLT     plain724
+	JEQ     relu725
+	MOVQ    BX, DX
+	VMOVUPS word_3f800000<>+0(SB), Y5
+	VMOVUPS (DX), Y6
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS  Y5, Y6, Y6
+	VMULPS  Y6, Y0, Y0
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y6
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS  Y5, Y6, Y6
+	VMULPS  Y6, Y1, Y1
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y6
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS  Y5, Y6, Y6
+	VMULPS  Y6, Y2, Y2
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y6
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS  Y5, Y6, Y6
+	VMULPS  Y6, Y3, Y3
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y6
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y6, Y6
+	VANDPS  Y5, Y6, Y5
+	VMULPS  Y5, Y4, Y4
+	JMP     plain724
+
+relu725:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y5
 	VANDPS  Y0, Y5, Y0
 	VMOVUPS Y0, Y0
@@ -9109,7 +9778,7 @@ summed702:
 	VANDPS  Y4, Y5, Y4
 	VMOVUPS Y4, Y4
 
-plain703:
+plain724:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9119,60 +9788,93 @@ plain703:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end680
+	JMP     end699
 
-part690:
+part710:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
 	SUBQ       R12, R11
 	VMOVDQU    (R11), Y0
-	TESTQ      BX, BX
-	JEQ        zeros704
-	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y4
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y5
-	JMP        ready705
+	MOVQ       BX, R11
+	TESTQ      R11, R11
+	JEQ        zeros726
+	CMPQ       104(AX), $0x02
+	JEQ        zeros726
+	VMASKMOVPS (R11), Y0, Y1
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y2
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y3
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y4
+	ADDQ       80(AX), R11
+	VMASKMOVPS (R11), Y0, Y5
+	JMP        ready727
 
-zeros704:
+zeros726:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready705:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R11
-	TESTQ R11, R11
-	JLE   summed707
+ready727:
+	MOVQ  8(AX), R11
+	MOVQ  48(AX), R12
+	TESTQ R12, R12
+	JLE   summed729
 
-k706:
+k728:
 	VMASKMOVPS   (DX), Y0, Y6
-	VBROADCASTSS (BX), Y7
+	VBROADCASTSS (R11), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (BX)(DI*1), Y7
+	VBROADCASTSS (R11)(DI*1), Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (BX)(DI*2), Y7
+	VBROADCASTSS (R11)(DI*2), Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (BX)(R10*1), Y7
+	VBROADCASTSS (R11)(R10*1), Y7
 	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (BX)(DI*4), Y7
+	VBROADCASTSS (R11)(DI*4), Y7
 	VFMADD231PS  Y6, Y7, Y5
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R11
-	JNE          k706
+	ADDQ         R8, R11
+	DECQ         R12
+	JNE          k728
 
-summed707:
-	CMPQ    104(AX), $0x00
-	JEQ     plain708
+summed729:
+	CMPQ       104(AX), $0x01
+	JLT        plain730
+	JEQ        relu731
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y6
+	VMASKMOVPS (DX), Y0, Y7
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS     Y6, Y7, Y7
+	VMULPS     Y7, Y1, Y1
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y7
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS     Y6, Y7, Y7
+	VMULPS     Y7, Y2, Y2
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y7
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS     Y6, Y7, Y7
+	VMULPS     Y7, Y3, Y3
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y7
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS     Y6, Y7, Y7
+	VMULPS     Y7, Y4, Y4
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y6, Y0, Y0
+	VMULPS     Y0, Y5, Y5
+	JMP        plain730
+
+relu731:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -9189,9 +9891,9 @@ summed707:
 	VANDPS  Y5, Y0, Y0
 	VMOVUPS Y0, Y5
 
-plain708:
+plain730:
 	TESTQ        $0x00000004, SI
-	JEQ          piece709
+	JEQ          piece732
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9209,9 +9911,9 @@ plain708:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece709:
+piece732:
 	TESTQ   $0x00000002, SI
-	JEQ     piece710
+	JEQ     piece733
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9229,9 +9931,9 @@ piece709:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece710:
+piece733:
 	TESTQ  $0x00000001, SI
-	JEQ    piece711
+	JEQ    piece734
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9242,8 +9944,8 @@ piece710:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece711:
-end680:
+piece734:
+end699:
 	VZEROUPPER
 	RET
 
@@ -9261,12 +9963,14 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile713:
+tile736:
 	CMPQ    SI, $0x00000010
-	JLT     next714
+	JLT     next737
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros716
+	JEQ     zeros739
+	CMPQ    104(AX), $0x02
+	JEQ     zeros739
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
 	ADDQ    80(AX), R12
@@ -9284,9 +9988,9 @@ tile713:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready717
+	JMP     ready740
 
-zeros716:
+zeros739:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9300,14 +10004,14 @@ zeros716:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready717:
+ready740:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed719
+	JLE   summed742
 
-k718:
+k741:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -9331,11 +10035,70 @@ k718:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k718
+	JNE          k741
 
-summed719:
-	CMPQ    104(AX), $0x00
-	JEQ     plain720
+summed742:
+	CMPQ    104(AX), $0x01
+	JLT     plain743
+	JEQ     relu744
+	MOVQ    BX, R12
+	VMOVUPS word_3f800000<>+0(SB), Y12
+	VMOVUPS (R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y0, Y0
+	VMOVUPS 32(R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y1, Y1
+	ADDQ    80(AX), R12
+	VMOVUPS (R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y2, Y2
+	VMOVUPS 32(R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y3, Y3
+	ADDQ    80(AX), R12
+	VMOVUPS (R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y4, Y4
+	VMOVUPS 32(R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y5, Y5
+	ADDQ    80(AX), R12
+	VMOVUPS (R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y6, Y6
+	VMOVUPS 32(R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y7, Y7
+	ADDQ    80(AX), R12
+	VMOVUPS (R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y8, Y8
+	VMOVUPS 32(R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y9, Y9
+	ADDQ    80(AX), R12
+	VMOVUPS (R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y13
+	VMULPS  Y13, Y10, Y10
+	VMOVUPS 32(R12), Y13
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y13, Y13
+	VANDPS  Y12, Y13, Y12
+	VMULPS  Y12, Y11, Y11
+	JMP     plain743
+
+relu744:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y12
 	VANDPS  Y0, Y12, Y0
 	VMOVUPS Y0, Y0
@@ -9373,7 +10136,7 @@ summed719:
 	VANDPS  Y11, Y12, Y11
 	VMOVUPS Y11, Y11
 
-plain720:
+plain743:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -9395,47 +10158,50 @@ plain720:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same715
+	JEQ     same738
 	ADDQ    $0x00000040, BX
 
-same715:
+same738:
 	SUBQ $0x00000010, SI
-	JMP  tile713
+	JMP  tile736
 
-next714:
+next737:
 	TESTQ      SI, SI
-	JLE        end712
+	JLE        end735
 	CMPQ       SI, $0x08
-	JEQ        one721
-	JLT        part722
+	JEQ        one745
+	JLT        part746
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
-	TESTQ      BX, BX
-	JEQ        zeros723
-	VMOVUPS    (BX), Y1
-	VMASKMOVPS 32(BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y3
-	VMASKMOVPS 32(BX), Y0, Y4
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y5
-	VMASKMOVPS 32(BX), Y0, Y6
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y7
-	VMASKMOVPS 32(BX), Y0, Y8
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y9
-	VMASKMOVPS 32(BX), Y0, Y10
-	ADDQ       80(AX), BX
-	VMOVUPS    (BX), Y11
-	VMASKMOVPS 32(BX), Y0, Y12
-	JMP        ready724
+	MOVQ       BX, R12
+	TESTQ      R12, R12
+	JEQ        zeros747
+	CMPQ       104(AX), $0x02
+	JEQ        zeros747
+	VMOVUPS    (R12), Y1
+	VMASKMOVPS 32(R12), Y0, Y2
+	ADDQ       80(AX), R12
+	VMOVUPS    (R12), Y3
+	VMASKMOVPS 32(R12), Y0, Y4
+	ADDQ       80(AX), R12
+	VMOVUPS    (R12), Y5
+	VMASKMOVPS 32(R12), Y0, Y6
+	ADDQ       80(AX), R12
+	VMOVUPS    (R12), Y7
+	VMASKMOVPS 32(R12), Y0, Y8
+	ADDQ       80(AX), R12
+	VMOVUPS    (R12), Y9
+	VMASKMOVPS 32(R12), Y0, Y10
+	ADDQ       80(AX), R12
+	VMOVUPS    (R12), Y11
+	VMASKMOVPS 32(R12), Y0, Y12
+	JMP        ready748
 
-zeros723:
+zeros747:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9449,41 +10215,100 @@ zeros723:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready724:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R12
-	TESTQ R12, R12
-	JLE   summed726
+ready748:
+	MOVQ  8(AX), R12
+	MOVQ  48(AX), R13
+	TESTQ R13, R13
+	JLE   summed750
 
-k725:
+k749:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
-	VBROADCASTSS (BX), Y15
+	VBROADCASTSS (R12), Y15
 	VFMADD231PS  Y13, Y15, Y1
 	VFMADD231PS  Y14, Y15, Y2
-	VBROADCASTSS (BX)(DI*1), Y15
+	VBROADCASTSS (R12)(DI*1), Y15
 	VFMADD231PS  Y13, Y15, Y3
 	VFMADD231PS  Y14, Y15, Y4
-	VBROADCASTSS (BX)(DI*2), Y15
+	VBROADCASTSS (R12)(DI*2), Y15
 	VFMADD231PS  Y13, Y15, Y5
 	VFMADD231PS  Y14, Y15, Y6
-	VBROADCASTSS (BX)(R10*1), Y15
+	VBROADCASTSS (R12)(R10*1), Y15
 	VFMADD231PS  Y13, Y15, Y7
 	VFMADD231PS  Y14, Y15, Y8
-	VBROADCASTSS (BX)(DI*4), Y15
+	VBROADCASTSS (R12)(DI*4), Y15
 	VFMADD231PS  Y13, Y15, Y9
 	VFMADD231PS  Y14, Y15, Y10
-	VBROADCASTSS (BX)(R11*1), Y15
+	VBROADCASTSS (R12)(R11*1), Y15
 	VFMADD231PS  Y13, Y15, Y11
 	VFMADD231PS  Y14, Y15, Y12
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R12
-	JNE          k725
+	ADDQ         R8, R12
+	DECQ         R13
+	JNE          k749
 
-summed726:
-	CMPQ    104(AX), $0x00
-	JEQ     plain727
+summed750:
+	CMPQ       104(AX), $0x01
+	JLT        plain751
+	JEQ        relu752
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y13
+	VMOVUPS    (DX), Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y1, Y1
+	VMASKMOVPS 32(DX), Y0, Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y2, Y2
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y3, Y3
+	VMASKMOVPS 32(DX), Y0, Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y4, Y4
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y5, Y5
+	VMASKMOVPS 32(DX), Y0, Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y6, Y6
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y7, Y7
+	VMASKMOVPS 32(DX), Y0, Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y8, Y8
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y9, Y9
+	VMASKMOVPS 32(DX), Y0, Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y10, Y10
+	ADDQ       80(AX), DX
+	VMOVUPS    (DX), Y14
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y14, Y14
+	VANDPS     Y13, Y14, Y14
+	VMULPS     Y14, Y11, Y11
+	VMASKMOVPS 32(DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y13, Y0, Y0
+	VMULPS     Y0, Y12, Y12
+	JMP        plain751
+
+relu752:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -9521,7 +10346,7 @@ summed726:
 	VANDPS  Y12, Y0, Y0
 	VMOVUPS Y0, Y12
 
-plain727:
+plain751:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -9536,7 +10361,7 @@ plain727:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece728
+	JEQ          piece753
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9557,9 +10382,9 @@ plain727:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece728:
+piece753:
 	TESTQ   $0x00000002, SI
-	JEQ     piece729
+	JEQ     piece754
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9580,9 +10405,9 @@ piece728:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece729:
+piece754:
 	TESTQ  $0x00000001, SI
-	JEQ    piece730
+	JEQ    piece755
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9596,26 +10421,29 @@ piece729:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece730:
-	JMP end712
+piece755:
+	JMP end735
 
-one721:
-	TESTQ   BX, BX
-	JEQ     zeros731
-	VMOVUPS (BX), Y0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Y5
-	JMP     ready732
+one745:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros756
+	CMPQ    104(AX), $0x02
+	JEQ     zeros756
+	VMOVUPS (SI), Y0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Y5
+	JMP     ready757
 
-zeros731:
+zeros756:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9623,34 +10451,69 @@ zeros731:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready732:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed734
+ready757:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	TESTQ R12, R12
+	JLE   summed759
 
-k733:
+k758:
 	VMOVUPS      (DX), Y6
-	VBROADCASTSS (BX), Y7
+	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
-	VBROADCASTSS (BX)(DI*1), Y7
+	VBROADCASTSS (SI)(DI*1), Y7
 	VFMADD231PS  Y6, Y7, Y1
-	VBROADCASTSS (BX)(DI*2), Y7
+	VBROADCASTSS (SI)(DI*2), Y7
 	VFMADD231PS  Y6, Y7, Y2
-	VBROADCASTSS (BX)(R10*1), Y7
+	VBROADCASTSS (SI)(R10*1), Y7
 	VFMADD231PS  Y6, Y7, Y3
-	VBROADCASTSS (BX)(DI*4), Y7
+	VBROADCASTSS (SI)(DI*4), Y7
 	VFMADD231PS  Y6, Y7, Y4
-	VBROADCASTSS (BX)(R11*1), Y7
+	VBROADCASTSS (SI)(R11*1), Y7
 	VFMADD231PS  Y6, Y7, Y5
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k733
+	ADDQ         R8, SI
+	DECQ         R12
+	JNE          k758
 
-summed734:
-	CMPQ    104(AX), $0x00
-	JEQ     plain735
+summed759:
+	CMPQ    104(AX), $0x01
+	JLT     plain760
+	JEQ     relu761
+	MOVQ    BX, DX
+	VMOVUPS word_3f800000<>+0(SB), Y6
+	VMOVUPS (DX), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y0, Y0
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y1, Y1
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y2, Y2
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y3, Y3
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y7
+	VMULPS  Y7, Y4, Y4
+	ADDQ    80(AX), DX
+	VMOVUPS (DX), Y7
+	VCMPPS  $0x1e, word_00000000<>+0(SB), Y7, Y7
+	VANDPS  Y6, Y7, Y6
+	VMULPS  Y6, Y5, Y5
+	JMP     plain760
+
+relu761:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y0, Y6
 	VANDPS  Y0, Y6, Y0
 	VMOVUPS Y0, Y0
@@ -9670,7 +10533,7 @@ summed734:
 	VANDPS  Y5, Y6, Y5
 	VMOVUPS Y5, Y5
 
-plain735:
+plain760:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9682,30 +10545,33 @@ plain735:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end712
+	JMP     end735
 
-part722:
+part746:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
 	SUBQ       R13, R12
 	VMOVDQU    (R12), Y0
-	TESTQ      BX, BX
-	JEQ        zeros736
-	VMASKMOVPS (BX), Y0, Y1
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y2
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y3
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y4
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y5
-	ADDQ       80(AX), BX
-	VMASKMOVPS (BX), Y0, Y6
-	JMP        ready737
+	MOVQ       BX, R12
+	TESTQ      R12, R12
+	JEQ        zeros762
+	CMPQ       104(AX), $0x02
+	JEQ        zeros762
+	VMASKMOVPS (R12), Y0, Y1
+	ADDQ       80(AX), R12
+	VMASKMOVPS (R12), Y0, Y2
+	ADDQ       80(AX), R12
+	VMASKMOVPS (R12), Y0, Y3
+	ADDQ       80(AX), R12
+	VMASKMOVPS (R12), Y0, Y4
+	ADDQ       80(AX), R12
+	VMASKMOVPS (R12), Y0, Y5
+	ADDQ       80(AX), R12
+	VMASKMOVPS (R12), Y0, Y6
+	JMP        ready763
 
-zeros736:
+zeros762:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9713,34 +10579,69 @@ zeros736:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready737:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), R12
-	TESTQ R12, R12
-	JLE   summed739
+ready763:
+	MOVQ  8(AX), R12
+	MOVQ  48(AX), R13
+	TESTQ R13, R13
+	JLE   summed765
 
-k738:
+k764:
 	VMASKMOVPS   (DX), Y0, Y7
-	VBROADCASTSS (BX), Y8
+	VBROADCASTSS (R12), Y8
 	VFMADD231PS  Y7, Y8, Y1
-	VBROADCASTSS (BX)(DI*1), Y8
+	VBROADCASTSS (R12)(DI*1), Y8
 	VFMADD231PS  Y7, Y8, Y2
-	VBROADCASTSS (BX)(DI*2), Y8
+	VBROADCASTSS (R12)(DI*2), Y8
 	VFMADD231PS  Y7, Y8, Y3
-	VBROADCASTSS (BX)(R10*1), Y8
+	VBROADCASTSS (R12)(R10*1), Y8
 	VFMADD231PS  Y7, Y8, Y4
-	VBROADCASTSS (BX)(DI*4), Y8
+	VBROADCASTSS (R12)(DI*4), Y8
 	VFMADD231PS  Y7, Y8, Y5
-	VBROADCASTSS (BX)(R11*1), Y8
+	VBROADCASTSS (R12)(R11*1), Y8
 	VFMADD231PS  Y7, Y8, Y6
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         R12
-	JNE          k738
+	ADDQ         R8, R12
+	DECQ         R13
+	JNE          k764
 
-summed739:
-	CMPQ    104(AX), $0x00
-	JEQ     plain740
+summed765:
+	CMPQ       104(AX), $0x01
+	JLT        plain766
+	JEQ        relu767
+	MOVQ       BX, DX
+	VMOVUPS    word_3f800000<>+0(SB), Y7
+	VMASKMOVPS (DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y1, Y1
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y2, Y2
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y3, Y3
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y4, Y4
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y8
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VMULPS     Y8, Y5, Y5
+	ADDQ       80(AX), DX
+	VMASKMOVPS (DX), Y0, Y0
+	VCMPPS     $0x1e, word_00000000<>+0(SB), Y0, Y0
+	VANDPS     Y7, Y0, Y0
+	VMULPS     Y0, Y6, Y6
+	JMP        plain766
+
+relu767:
 	VCMPPS  $0x16, word_00000000<>+0(SB), Y1, Y0
 	VANDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y1
@@ -9760,9 +10661,9 @@ summed739:
 	VANDPS  Y6, Y0, Y0
 	VMOVUPS Y0, Y6
 
-plain740:
+plain766:
 	TESTQ        $0x00000004, SI
-	JEQ          piece741
+	JEQ          piece768
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9783,9 +10684,9 @@ plain740:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece741:
+piece768:
 	TESTQ   $0x00000002, SI
-	JEQ     piece742
+	JEQ     piece769
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9806,9 +10707,9 @@ piece741:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece742:
+piece769:
 	TESTQ  $0x00000001, SI
-	JEQ    piece743
+	JEQ    piece770
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9821,8 +10722,8 @@ piece742:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece743:
-end712:
+piece770:
+end735:
 	VZEROUPPER
 	RET
 
@@ -9831,26 +10732,26 @@ end712:
 TEXT ·sparseGemm256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end744
+	JLE  end771
 	CMPQ 40(AX), $0x00
-	JLE  end744
+	JLE  end771
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile745:
+tile772:
 	CMPQ SI, $0x00000040
-	JLT  next746
+	JLT  next773
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row748:
+row775:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros750
+	JEQ     zeros777
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	VMOVUPS 64(R11), Y2
@@ -9859,9 +10760,9 @@ row748:
 	VMOVUPS 160(R11), Y5
 	VMOVUPS 192(R11), Y6
 	VMOVUPS 224(R11), Y7
-	JMP     ready751
+	JMP     ready778
 
-zeros750:
+zeros777:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9871,13 +10772,13 @@ zeros750:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready751:
+ready778:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed753
+	JEQ   summed780
 
-term752:
+term779:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -9892,9 +10793,9 @@ term752:
 	VFMADD231PS  224(R12), Y8, Y7
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term752
+	JNE          term779
 
-summed753:
+summed780:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -9905,52 +10806,52 @@ summed753:
 	VMOVUPS Y6, 192(R11)
 	VMOVUPS Y7, 224(R11)
 	DECQ    R10
-	JLE     last749
+	JLE     last776
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row748
+	JEQ     row775
 	ADDQ    80(AX), R8
-	JMP     row748
+	JMP     row775
 
-last749:
+last776:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same747
+	JEQ   same774
 	ADDQ  $0x00000100, BX
 
-same747:
+same774:
 	SUBQ $0x00000040, SI
-	JMP  tile745
+	JMP  tile772
 
-next746:
-tile754:
+next773:
+tile781:
 	CMPQ SI, $0x00000010
-	JLT  next755
+	JLT  next782
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row757:
+row784:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros759
+	JEQ     zeros786
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
-	JMP     ready760
+	JMP     ready787
 
-zeros759:
+zeros786:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready760:
+ready787:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed762
+	JEQ   summed789
 
-term761:
+term788:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -9959,37 +10860,37 @@ term761:
 	VFMADD231PS  32(R12), Y2, Y1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term761
+	JNE          term788
 
-summed762:
+summed789:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
 	DECQ    R10
-	JLE     last758
+	JLE     last785
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row757
+	JEQ     row784
 	ADDQ    80(AX), R8
-	JMP     row757
+	JMP     row784
 
-last758:
+last785:
 	ADDQ  $0x00000040, CX
 	ADDQ  $0x00000040, DX
 	TESTQ BX, BX
-	JEQ   same756
+	JEQ   same783
 	ADDQ  $0x00000040, BX
 
-same756:
+same783:
 	SUBQ $0x00000010, SI
-	JMP  tile754
+	JMP  tile781
 
-next755:
+next782:
 	TESTQ   SI, SI
-	JLE     end744
+	JLE     end771
 	CMPQ    SI, $0x08
-	JEQ     one763
-	JLT     part764
+	JEQ     one790
+	JLT     part791
 	SUBQ    $0x08, SI
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
@@ -10000,25 +10901,25 @@ next755:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row765:
+row792:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros767
+	JEQ        zeros794
 	VMOVUPS    (R9), Y1
 	VMASKMOVPS 32(R9), Y0, Y2
-	JMP        ready768
+	JMP        ready795
 
-zeros767:
+zeros794:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready768:
+ready795:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed770
+	JEQ   summed797
 
-term769:
+term796:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -10028,64 +10929,64 @@ term769:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term769
+	JNE          term796
 
-summed770:
+summed797:
 	MOVQ         CX, R9
 	VMOVUPS      Y1, (R9)
 	LEAQ         32(CX), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece771
+	JEQ          piece798
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece771:
+piece798:
 	TESTQ   $0x00000002, SI
-	JEQ     piece772
+	JEQ     piece799
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece772:
+piece799:
 	TESTQ  $0x00000001, SI
-	JEQ    piece773
+	JEQ    piece800
 	VMOVSS X2, (R9)
 
-piece773:
+piece800:
 	DECQ  R8
-	JLE   last766
+	JLE   last793
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row765
+	JEQ   row792
 	ADDQ  80(AX), BX
-	JMP   row765
+	JMP   row792
 
-last766:
-	JMP end744
+last793:
+	JMP end771
 
-one763:
+one790:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row774:
+row801:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros776
+	JEQ     zeros803
 	VMOVUPS (R8), Y0
-	JMP     ready777
+	JMP     ready804
 
-zeros776:
+zeros803:
 	VXORPS Y0, Y0, Y0
 
-ready777:
+ready804:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed779
+	JEQ   summed806
 
-term778:
+term805:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -10093,23 +10994,23 @@ term778:
 	VFMADD231PS  (R9), Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term778
+	JNE          term805
 
-summed779:
+summed806:
 	MOVQ    CX, R8
 	VMOVUPS Y0, (R8)
 	DECQ    DI
-	JLE     last775
+	JLE     last802
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row774
+	JEQ     row801
 	ADDQ    80(AX), BX
-	JMP     row774
+	JMP     row801
 
-last775:
-	JMP end744
+last802:
+	JMP end771
 
-part764:
+part791:
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
@@ -10119,23 +11020,23 @@ part764:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row780:
+row807:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros782
+	JEQ        zeros809
 	VMASKMOVPS (R9), Y0, Y1
-	JMP        ready783
+	JMP        ready810
 
-zeros782:
+zeros809:
 	VXORPS Y1, Y1, Y1
 
-ready783:
+ready810:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed785
+	JEQ   summed812
 
-term784:
+term811:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -10144,38 +11045,38 @@ term784:
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term784
+	JNE          term811
 
-summed785:
+summed812:
 	MOVQ         CX, R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece786
+	JEQ          piece813
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece786:
+piece813:
 	TESTQ   $0x00000002, SI
-	JEQ     piece787
+	JEQ     piece814
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece787:
+piece814:
 	TESTQ  $0x00000001, SI
-	JEQ    piece788
+	JEQ    piece815
 	VMOVSS X1, (R9)
 
-piece788:
+piece815:
 	DECQ  R8
-	JLE   last781
+	JLE   last808
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row780
+	JEQ   row807
 	ADDQ  80(AX), BX
-	JMP   row780
+	JMP   row807
 
-last781:
-end744:
+last808:
+end771:
 	VZEROUPPER
 	RET

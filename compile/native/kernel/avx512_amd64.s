@@ -4551,6 +4551,8 @@ tile321:
 	MOVQ    BX, R9
 	TESTQ   R9, R9
 	JEQ     zeros324
+	CMPQ    104(AX), $0x02
+	JEQ     zeros324
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -4594,8 +4596,46 @@ k326:
 	JNE          k326
 
 summed327:
-	CMPQ        104(AX), $0x00
-	JEQ         plain328
+	CMPQ         104(AX), $0x01
+	JLT          plain328
+	JEQ          relu329
+	MOVQ         BX, R9
+	VBROADCASTSS word_3f800000<>+0(SB), Z8
+	VMOVUPS      (R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z0, Z0
+	VMOVUPS      64(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z1, Z1
+	VMOVUPS      128(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z2, Z2
+	VMOVUPS      192(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z3, Z3
+	VMOVUPS      256(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z4, Z4
+	VMOVUPS      320(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z5, Z5
+	VMOVUPS      384(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z6, Z6
+	VMOVUPS      448(R9), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z8
+	VMULPS       Z8, Z7, Z7
+	JMP          plain328
+
+relu329:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -4642,39 +4682,55 @@ same323:
 	JMP  tile321
 
 next322:
-tile329:
+tile330:
 	CMPQ    SI, $0x00000020
-	JLT     next330
+	JLT     next331
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros332
+	JEQ     zeros333
+	CMPQ    104(AX), $0x02
+	JEQ     zeros333
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready333
+	JMP     ready334
 
-zeros332:
+zeros333:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready333:
+ready334:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed335
+	JLE   summed336
 
-k334:
+k335:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k334
+	JNE          k335
 
-summed335:
-	CMPQ        104(AX), $0x00
-	JEQ         plain336
+summed336:
+	CMPQ         104(AX), $0x01
+	JLT          plain337
+	JEQ          relu338
+	MOVQ         BX, R9
+	VBROADCASTSS word_3f800000<>+0(SB), Z2
+	VMOVUPS      (R9), Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z    Z2, K1, Z3
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS      64(R9), Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z    Z2, K1, Z2
+	VMULPS       Z2, Z1, Z1
+	JMP          plain337
+
+relu338:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -4682,61 +4738,78 @@ summed335:
 	VMOVUPS.Z   Z1, K1, Z1
 	VMOVUPS     Z1, Z1
 
-plain336:
+plain337:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same331
+	JEQ     same332
 	ADDQ    $0x00000080, BX
 
-same331:
+same332:
 	SUBQ $0x00000020, SI
-	JMP  tile329
+	JMP  tile330
 
-next330:
+next331:
 	TESTQ     SI, SI
 	JLE       end320
 	CMPQ      SI, $0x10
-	JEQ       one337
-	JLT       part338
+	JEQ       one339
+	JLT       part340
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
-	TESTQ     BX, BX
-	JEQ       zeros339
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	JMP       ready340
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros341
+	CMPQ      104(AX), $0x02
+	JEQ       zeros341
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	JMP       ready342
 
-zeros339:
+zeros341:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready340:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed342
+ready342:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed344
 
-k341:
+k343:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
-	VBROADCASTSS (BX), Z4
+	VBROADCASTSS (SI), Z4
 	VFMADD231PS  Z2, Z4, Z0
 	VFMADD231PS  Z3, Z4, Z1
 	ADDQ         R8, DX
-	ADDQ         DI, BX
-	DECQ         SI
-	JNE          k341
+	ADDQ         DI, SI
+	DECQ         R9
+	JNE          k343
 
-summed342:
-	CMPQ        104(AX), $0x00
-	JEQ         plain343
+summed344:
+	CMPQ         104(AX), $0x01
+	JLT          plain345
+	JEQ          relu346
+	MOVQ         BX, AX
+	VBROADCASTSS word_3f800000<>+0(SB), Z2
+	VMOVUPS      (AX), Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z    Z2, K2, Z3
+	VMULPS       Z3, Z0, Z0
+	VMOVUPS.Z    64(AX), K1, Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z    Z2, K2, Z2
+	VMULPS       Z2, Z1, Z1
+	JMP          plain345
+
+relu346:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -4744,123 +4817,162 @@ summed342:
 	VMOVUPS.Z   Z1, K2, Z1
 	VMOVUPS     Z1, Z1
 
-plain343:
+plain345:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
 	JMP     end320
 
-one337:
-	TESTQ   BX, BX
-	JEQ     zeros344
-	VMOVUPS (BX), Z0
-	JMP     ready345
+one339:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros347
+	CMPQ    104(AX), $0x02
+	JEQ     zeros347
+	VMOVUPS (SI), Z0
+	JMP     ready348
 
-zeros344:
+zeros347:
 	VPXORD Z0, Z0, Z0
 
-ready345:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed347
+ready348:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed350
 
-k346:
-	VBROADCASTSS (BX), Z1
+k349:
+	VBROADCASTSS (SI), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
-	ADDQ         DI, BX
-	DECQ         SI
-	JNE          k346
+	ADDQ         DI, SI
+	DECQ         R9
+	JNE          k349
 
-summed347:
-	CMPQ        104(AX), $0x00
-	JEQ         plain348
+summed350:
+	CMPQ         104(AX), $0x01
+	JLT          plain351
+	JEQ          relu352
+	MOVQ         BX, AX
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS      (AX), Z2
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z2, K1
+	VMOVUPS.Z    Z1, K1, Z1
+	VMULPS       Z1, Z0, Z0
+	JMP          plain351
+
+relu352:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
 
-plain348:
+plain351:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	JMP     end320
 
-part338:
+part340:
 	CMPQ      SI, $0x08
-	JGT       more349
+	JGT       more353
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
-	TESTQ     BX, BX
-	JEQ       zeros350
-	VMOVUPS.Z (BX), K1, Y0
-	JMP       ready351
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros354
+	CMPQ      104(AX), $0x02
+	JEQ       zeros354
+	VMOVUPS.Z (SI), K1, Y0
+	JMP       ready355
 
-zeros350:
+zeros354:
 	VPXORD Y0, Y0, Y0
 
-ready351:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed353
+ready355:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed357
 
-k352:
+k356:
 	VMOVUPS.Z        (DX), K1, Y1
-	VFMADD231PS.BCST (BX), Y1, Y0
+	VFMADD231PS.BCST (SI), Y1, Y0
 	ADDQ             R8, DX
-	ADDQ             DI, BX
-	DECQ             SI
-	JNE              k352
+	ADDQ             DI, SI
+	DECQ             R9
+	JNE              k356
 
-summed353:
-	CMPQ        104(AX), $0x00
-	JEQ         plain354
+summed357:
+	CMPQ         104(AX), $0x01
+	JLT          plain358
+	JEQ          relu359
+	MOVQ         BX, AX
+	VBROADCASTSS word_3f800000<>+0(SB), Y1
+	VMOVUPS.Z    (AX), K1, Y2
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y2, K2
+	VMOVUPS.Z    Y1, K2, Y1
+	VMULPS       Y1, Y0, Y0
+	JMP          plain358
+
+relu359:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
 
-plain354:
+plain358:
 	MOVQ    CX, AX
 	VMOVUPS Y0, K1, (AX)
 	JMP     end320
 
-more349:
+more353:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
-	TESTQ     BX, BX
-	JEQ       zeros355
-	VMOVUPS.Z (BX), K1, Z0
-	JMP       ready356
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros360
+	CMPQ      104(AX), $0x02
+	JEQ       zeros360
+	VMOVUPS.Z (SI), K1, Z0
+	JMP       ready361
 
-zeros355:
+zeros360:
 	VPXORD Z0, Z0, Z0
 
-ready356:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed358
+ready361:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R9
+	TESTQ R9, R9
+	JLE   summed363
 
-k357:
+k362:
 	VMOVUPS.Z        (DX), K1, Z1
-	VFMADD231PS.BCST (BX), Z1, Z0
+	VFMADD231PS.BCST (SI), Z1, Z0
 	ADDQ             R8, DX
-	ADDQ             DI, BX
-	DECQ             SI
-	JNE              k357
+	ADDQ             DI, SI
+	DECQ             R9
+	JNE              k362
 
-summed358:
-	CMPQ        104(AX), $0x00
-	JEQ         plain359
+summed363:
+	CMPQ         104(AX), $0x01
+	JLT          plain364
+	JEQ          relu365
+	MOVQ         BX, AX
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS.Z    (AX), K1, Z2
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z2, K2
+	VMOVUPS.Z    Z1, K2, Z1
+	VMULPS       Z1, Z0, Z0
+	JMP          plain364
+
+relu365:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
 
-plain359:
+plain364:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
@@ -4880,12 +4992,14 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile361:
+tile367:
 	CMPQ    SI, $0x00000080
-	JLT     next362
+	JLT     next368
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros364
+	JEQ     zeros370
+	CMPQ    104(AX), $0x02
+	JEQ     zeros370
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -4903,9 +5017,9 @@ tile361:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready365
+	JMP     ready371
 
-zeros364:
+zeros370:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4923,14 +5037,14 @@ zeros364:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready365:
+ready371:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed367
+	JLE   summed373
 
-k366:
+k372:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4960,11 +5074,82 @@ k366:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k366
+	JNE          k372
 
-summed367:
-	CMPQ        104(AX), $0x00
-	JEQ         plain368
+summed373:
+	CMPQ         104(AX), $0x01
+	JLT          plain374
+	JEQ          relu375
+	MOVQ         BX, R10
+	VBROADCASTSS word_3f800000<>+0(SB), Z16
+	VMOVUPS      (R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z0, Z0
+	VMOVUPS      64(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z1, Z1
+	VMOVUPS      128(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z2, Z2
+	VMOVUPS      192(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z3, Z3
+	VMOVUPS      256(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z4, Z4
+	VMOVUPS      320(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z5, Z5
+	VMOVUPS      384(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z6, Z6
+	VMOVUPS      448(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z7, Z7
+	ADDQ         80(AX), R10
+	VMOVUPS      (R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z8, Z8
+	VMOVUPS      64(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z9, Z9
+	VMOVUPS      128(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z10, Z10
+	VMOVUPS      192(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z11, Z11
+	VMOVUPS      256(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z12, Z12
+	VMOVUPS      320(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z13, Z13
+	VMOVUPS      384(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z14, Z14
+	VMOVUPS      448(R10), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z16
+	VMULPS       Z16, Z15, Z15
+	JMP          plain374
+
+relu375:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5014,7 +5199,7 @@ summed367:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain368:
+plain374:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5036,41 +5221,43 @@ plain368:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same363
+	JEQ     same369
 	ADDQ    $0x00000200, BX
 
-same363:
+same369:
 	SUBQ $0x00000080, SI
-	JMP  tile361
+	JMP  tile367
 
-next362:
-tile369:
+next368:
+tile376:
 	CMPQ    SI, $0x00000020
-	JLT     next370
+	JLT     next377
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros372
+	JEQ     zeros379
+	CMPQ    104(AX), $0x02
+	JEQ     zeros379
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready373
+	JMP     ready380
 
-zeros372:
+zeros379:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready373:
+ready380:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed375
+	JLE   summed382
 
-k374:
+k381:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -5082,11 +5269,34 @@ k374:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k374
+	JNE          k381
 
-summed375:
-	CMPQ        104(AX), $0x00
-	JEQ         plain376
+summed382:
+	CMPQ         104(AX), $0x01
+	JLT          plain383
+	JEQ          relu384
+	MOVQ         BX, R10
+	VBROADCASTSS word_3f800000<>+0(SB), Z4
+	VMOVUPS      (R10), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z5
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS      64(R10), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z5
+	VMULPS       Z5, Z1, Z1
+	ADDQ         80(AX), R10
+	VMOVUPS      (R10), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z5
+	VMULPS       Z5, Z2, Z2
+	VMOVUPS      64(R10), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z4
+	VMULPS       Z4, Z3, Z3
+	JMP          plain383
+
+relu384:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5100,7 +5310,7 @@ summed375:
 	VMOVUPS.Z   Z3, K1, Z3
 	VMOVUPS     Z3, Z3
 
-plain376:
+plain383:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5110,62 +5320,88 @@ plain376:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same371
+	JEQ     same378
 	ADDQ    $0x00000080, BX
 
-same371:
+same378:
 	SUBQ $0x00000020, SI
-	JMP  tile369
+	JMP  tile376
 
-next370:
+next377:
 	TESTQ     SI, SI
-	JLE       end360
+	JLE       end366
 	CMPQ      SI, $0x10
-	JEQ       one377
-	JLT       part378
+	JEQ       one385
+	JLT       part386
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	TESTQ     BX, BX
-	JEQ       zeros379
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	JMP       ready380
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros387
+	CMPQ      104(AX), $0x02
+	JEQ       zeros387
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	JMP       ready388
 
-zeros379:
+zeros387:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready380:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed382
+ready388:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed390
 
-k381:
+k389:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
-	VBROADCASTSS (BX), Z6
+	VBROADCASTSS (SI), Z6
 	VFMADD231PS  Z4, Z6, Z0
 	VFMADD231PS  Z5, Z6, Z1
-	VBROADCASTSS (BX)(DI*1), Z6
+	VBROADCASTSS (SI)(DI*1), Z6
 	VFMADD231PS  Z4, Z6, Z2
 	VFMADD231PS  Z5, Z6, Z3
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k381
+	ADDQ         R8, SI
+	DECQ         R10
+	JNE          k389
 
-summed382:
-	CMPQ        104(AX), $0x00
-	JEQ         plain383
+summed390:
+	CMPQ         104(AX), $0x01
+	JLT          plain391
+	JEQ          relu392
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z4
+	VMOVUPS      (DX), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z5
+	VMULPS       Z5, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z5
+	VMULPS       Z5, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z5
+	VMULPS       Z5, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z4
+	VMULPS       Z4, Z3, Z3
+	JMP          plain391
+
+relu392:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5179,44 +5415,62 @@ summed382:
 	VMOVUPS.Z   Z3, K2, Z3
 	VMOVUPS     Z3, Z3
 
-plain383:
+plain391:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end360
+	JMP     end366
 
-one377:
-	TESTQ   BX, BX
-	JEQ     zeros384
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	JMP     ready385
+one385:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros393
+	CMPQ    104(AX), $0x02
+	JEQ     zeros393
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	JMP     ready394
 
-zeros384:
+zeros393:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready385:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed387
+ready394:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed396
 
-k386:
+k395:
 	VMOVUPS          (DX), Z2
-	VFMADD231PS.BCST (BX), Z2, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
+	VFMADD231PS.BCST (SI), Z2, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z2, Z1
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k386
+	ADDQ             R8, SI
+	DECQ             R10
+	JNE              k395
 
-summed387:
-	CMPQ        104(AX), $0x00
-	JEQ         plain388
+summed396:
+	CMPQ         104(AX), $0x01
+	JLT          plain397
+	JEQ          relu398
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z2
+	VMOVUPS      (DX), Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z    Z2, K1, Z3
+	VMULPS       Z3, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K1
+	VMOVUPS.Z    Z2, K1, Z2
+	VMULPS       Z2, Z1, Z1
+	JMP          plain397
+
+relu398:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5224,48 +5478,66 @@ summed387:
 	VMOVUPS.Z   Z1, K1, Z1
 	VMOVUPS     Z1, Z1
 
-plain388:
+plain397:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end360
+	JMP     end366
 
-part378:
+part386:
 	CMPQ      SI, $0x08
-	JGT       more389
+	JGT       more399
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	TESTQ     BX, BX
-	JEQ       zeros390
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	JMP       ready391
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros400
+	CMPQ      104(AX), $0x02
+	JEQ       zeros400
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	JMP       ready401
 
-zeros390:
+zeros400:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 
-ready391:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed393
+ready401:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed403
 
-k392:
+k402:
 	VMOVUPS.Z        (DX), K1, Y2
-	VFMADD231PS.BCST (BX), Y2, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y2, Y1
+	VFMADD231PS.BCST (SI), Y2, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y2, Y1
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k392
+	ADDQ             R8, SI
+	DECQ             R10
+	JNE              k402
 
-summed393:
-	CMPQ        104(AX), $0x00
-	JEQ         plain394
+summed403:
+	CMPQ         104(AX), $0x01
+	JLT          plain404
+	JEQ          relu405
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y2
+	VMOVUPS.Z    (DX), K1, Y3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z    Y2, K2, Y3
+	VMULPS       Y3, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y3, K2
+	VMOVUPS.Z    Y2, K2, Y2
+	VMULPS       Y2, Y1, Y1
+	JMP          plain404
+
+relu405:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -5273,46 +5545,64 @@ summed393:
 	VMOVUPS.Z   Y1, K2, Y1
 	VMOVUPS     Y1, Y1
 
-plain394:
+plain404:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
-	JMP     end360
+	JMP     end366
 
-more389:
+more399:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	TESTQ     BX, BX
-	JEQ       zeros395
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	JMP       ready396
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros406
+	CMPQ      104(AX), $0x02
+	JEQ       zeros406
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	JMP       ready407
 
-zeros395:
+zeros406:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready396:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed398
+ready407:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed409
 
-k397:
+k408:
 	VMOVUPS.Z        (DX), K1, Z2
-	VFMADD231PS.BCST (BX), Z2, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z2, Z1
+	VFMADD231PS.BCST (SI), Z2, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z2, Z1
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k397
+	ADDQ             R8, SI
+	DECQ             R10
+	JNE              k408
 
-summed398:
-	CMPQ        104(AX), $0x00
-	JEQ         plain399
+summed409:
+	CMPQ         104(AX), $0x01
+	JLT          plain410
+	JEQ          relu411
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z2
+	VMOVUPS.Z    (DX), K1, Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z    Z2, K2, Z3
+	VMULPS       Z3, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z3
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z3, K2
+	VMOVUPS.Z    Z2, K2, Z2
+	VMULPS       Z2, Z1, Z1
+	JMP          plain410
+
+relu411:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5320,12 +5610,12 @@ summed398:
 	VMOVUPS.Z   Z1, K2, Z1
 	VMOVUPS     Z1, Z1
 
-plain399:
+plain410:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end360:
+end366:
 	VZEROUPPER
 	RET
 
@@ -5341,12 +5631,14 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile401:
+tile413:
 	CMPQ    SI, $0x00000060
-	JLT     next402
+	JLT     next414
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros404
+	JEQ     zeros416
+	CMPQ    104(AX), $0x02
+	JEQ     zeros416
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5367,9 +5659,9 @@ tile401:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready405
+	JMP     ready417
 
-zeros404:
+zeros416:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5389,14 +5681,14 @@ zeros404:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready405:
+ready417:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed407
+	JLE   summed419
 
-k406:
+k418:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5427,11 +5719,91 @@ k406:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k406
+	JNE          k418
 
-summed407:
-	CMPQ        104(AX), $0x00
-	JEQ         plain408
+summed419:
+	CMPQ         104(AX), $0x01
+	JLT          plain420
+	JEQ          relu421
+	MOVQ         BX, R10
+	VBROADCASTSS word_3f800000<>+0(SB), Z18
+	VMOVUPS      (R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z0, Z0
+	VMOVUPS      64(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z1, Z1
+	VMOVUPS      128(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z2, Z2
+	VMOVUPS      192(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z3, Z3
+	VMOVUPS      256(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z4, Z4
+	VMOVUPS      320(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z5, Z5
+	ADDQ         80(AX), R10
+	VMOVUPS      (R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z6, Z6
+	VMOVUPS      64(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z7, Z7
+	VMOVUPS      128(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z8, Z8
+	VMOVUPS      192(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z9, Z9
+	VMOVUPS      256(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z10, Z10
+	VMOVUPS      320(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z11, Z11
+	ADDQ         80(AX), R10
+	VMOVUPS      (R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z12, Z12
+	VMOVUPS      64(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z13, Z13
+	VMOVUPS      128(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z14, Z14
+	VMOVUPS      192(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z15, Z15
+	VMOVUPS      256(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z16, Z16
+	VMOVUPS      320(R10), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z18
+	VMULPS       Z18, Z17, Z17
+	JMP          plain420
+
+relu421:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5487,7 +5859,7 @@ summed407:
 	VMOVUPS.Z   Z17, K1, Z17
 	VMOVUPS     Z17, Z17
 
-plain408:
+plain420:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5512,20 +5884,22 @@ plain408:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same403
+	JEQ     same415
 	ADDQ    $0x00000180, BX
 
-same403:
+same415:
 	SUBQ $0x00000060, SI
-	JMP  tile401
+	JMP  tile413
 
-next402:
-tile409:
+next414:
+tile422:
 	CMPQ    SI, $0x00000020
-	JLT     next410
+	JLT     next423
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros412
+	JEQ     zeros425
+	CMPQ    104(AX), $0x02
+	JEQ     zeros425
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
@@ -5534,9 +5908,9 @@ tile409:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready413
+	JMP     ready426
 
-zeros412:
+zeros425:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5544,14 +5918,14 @@ zeros412:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready413:
+ready426:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed415
+	JLE   summed428
 
-k414:
+k427:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -5566,11 +5940,43 @@ k414:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k414
+	JNE          k427
 
-summed415:
-	CMPQ        104(AX), $0x00
-	JEQ         plain416
+summed428:
+	CMPQ         104(AX), $0x01
+	JLT          plain429
+	JEQ          relu430
+	MOVQ         BX, R10
+	VBROADCASTSS word_3f800000<>+0(SB), Z6
+	VMOVUPS      (R10), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z0, Z0
+	VMOVUPS      64(R10), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z1, Z1
+	ADDQ         80(AX), R10
+	VMOVUPS      (R10), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z2, Z2
+	VMOVUPS      64(R10), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z3, Z3
+	ADDQ         80(AX), R10
+	VMOVUPS      (R10), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z4, Z4
+	VMOVUPS      64(R10), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z6
+	VMULPS       Z6, Z5, Z5
+	JMP          plain429
+
+relu430:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5590,7 +5996,7 @@ summed415:
 	VMOVUPS.Z   Z5, K1, Z5
 	VMOVUPS     Z5, Z5
 
-plain416:
+plain429:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5603,37 +6009,40 @@ plain416:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same411
+	JEQ     same424
 	ADDQ    $0x00000080, BX
 
-same411:
+same424:
 	SUBQ $0x00000020, SI
-	JMP  tile409
+	JMP  tile422
 
-next410:
+next423:
 	TESTQ     SI, SI
-	JLE       end400
+	JLE       end412
 	CMPQ      SI, $0x10
-	JEQ       one417
-	JLT       part418
+	JEQ       one431
+	JLT       part432
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	TESTQ     BX, BX
-	JEQ       zeros419
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	JMP       ready420
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros433
+	CMPQ      104(AX), $0x02
+	JEQ       zeros433
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	JMP       ready434
 
-zeros419:
+zeros433:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5641,32 +6050,64 @@ zeros419:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready420:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed422
+ready434:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed436
 
-k421:
+k435:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
-	VBROADCASTSS (BX), Z8
+	VBROADCASTSS (SI), Z8
 	VFMADD231PS  Z6, Z8, Z0
 	VFMADD231PS  Z7, Z8, Z1
-	VBROADCASTSS (BX)(DI*1), Z8
+	VBROADCASTSS (SI)(DI*1), Z8
 	VFMADD231PS  Z6, Z8, Z2
 	VFMADD231PS  Z7, Z8, Z3
-	VBROADCASTSS (BX)(DI*2), Z8
+	VBROADCASTSS (SI)(DI*2), Z8
 	VFMADD231PS  Z6, Z8, Z4
 	VFMADD231PS  Z7, Z8, Z5
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k421
+	ADDQ         R8, SI
+	DECQ         R10
+	JNE          k435
 
-summed422:
-	CMPQ        104(AX), $0x00
-	JEQ         plain423
+summed436:
+	CMPQ         104(AX), $0x01
+	JLT          plain437
+	JEQ          relu438
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z6
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z6
+	VMULPS       Z6, Z5, Z5
+	JMP          plain437
+
+relu438:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5686,7 +6127,7 @@ summed422:
 	VMOVUPS.Z   Z5, K2, Z5
 	VMOVUPS     Z5, Z5
 
-plain423:
+plain437:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -5695,42 +6136,65 @@ plain423:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end400
+	JMP     end412
 
-one417:
-	TESTQ   BX, BX
-	JEQ     zeros424
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	JMP     ready425
+one431:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros439
+	CMPQ    104(AX), $0x02
+	JEQ     zeros439
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	JMP     ready440
 
-zeros424:
+zeros439:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready425:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed427
+ready440:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed442
 
-k426:
+k441:
 	VMOVUPS          (DX), Z3
-	VFMADD231PS.BCST (BX), Z3, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z3, Z2
+	VFMADD231PS.BCST (SI), Z3, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z3, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z3, Z2
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k426
+	ADDQ             R8, SI
+	DECQ             R10
+	JNE              k441
 
-summed427:
-	CMPQ        104(AX), $0x00
-	JEQ         plain428
+summed442:
+	CMPQ         104(AX), $0x01
+	JLT          plain443
+	JEQ          relu444
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z3
+	VMOVUPS      (DX), Z4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z    Z3, K1, Z4
+	VMULPS       Z4, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z    Z3, K1, Z4
+	VMULPS       Z4, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z4, K1
+	VMOVUPS.Z    Z3, K1, Z3
+	VMULPS       Z3, Z2, Z2
+	JMP          plain443
+
+relu444:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -5741,54 +6205,77 @@ summed427:
 	VMOVUPS.Z   Z2, K1, Z2
 	VMOVUPS     Z2, Z2
 
-plain428:
+plain443:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end400
+	JMP     end412
 
-part418:
+part432:
 	CMPQ      SI, $0x08
-	JGT       more429
+	JGT       more445
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	TESTQ     BX, BX
-	JEQ       zeros430
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	JMP       ready431
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros446
+	CMPQ      104(AX), $0x02
+	JEQ       zeros446
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	JMP       ready447
 
-zeros430:
+zeros446:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 
-ready431:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed433
+ready447:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed449
 
-k432:
+k448:
 	VMOVUPS.Z        (DX), K1, Y3
-	VFMADD231PS.BCST (BX), Y3, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y3, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y3, Y2
+	VFMADD231PS.BCST (SI), Y3, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y3, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y3, Y2
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k432
+	ADDQ             R8, SI
+	DECQ             R10
+	JNE              k448
 
-summed433:
-	CMPQ        104(AX), $0x00
-	JEQ         plain434
+summed449:
+	CMPQ         104(AX), $0x01
+	JLT          plain450
+	JEQ          relu451
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y3
+	VMOVUPS.Z    (DX), K1, Y4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z    Y3, K2, Y4
+	VMULPS       Y4, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z    Y3, K2, Y4
+	VMULPS       Y4, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y4, K2
+	VMOVUPS.Z    Y3, K2, Y3
+	VMULPS       Y3, Y2, Y2
+	JMP          plain450
+
+relu451:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -5799,52 +6286,75 @@ summed433:
 	VMOVUPS.Z   Y2, K2, Y2
 	VMOVUPS     Y2, Y2
 
-plain434:
+plain450:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, K1, (CX)
-	JMP     end400
+	JMP     end412
 
-more429:
+more445:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
-	TESTQ     BX, BX
-	JEQ       zeros435
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	JMP       ready436
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros452
+	CMPQ      104(AX), $0x02
+	JEQ       zeros452
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	JMP       ready453
 
-zeros435:
+zeros452:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready436:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	TESTQ SI, SI
-	JLE   summed438
+ready453:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R10
+	TESTQ R10, R10
+	JLE   summed455
 
-k437:
+k454:
 	VMOVUPS.Z        (DX), K1, Z3
-	VFMADD231PS.BCST (BX), Z3, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z3, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z3, Z2
+	VFMADD231PS.BCST (SI), Z3, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z3, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z3, Z2
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k437
+	ADDQ             R8, SI
+	DECQ             R10
+	JNE              k454
 
-summed438:
-	CMPQ        104(AX), $0x00
-	JEQ         plain439
+summed455:
+	CMPQ         104(AX), $0x01
+	JLT          plain456
+	JEQ          relu457
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z3
+	VMOVUPS.Z    (DX), K1, Z4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z    Z3, K2, Z4
+	VMULPS       Z4, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z    Z3, K2, Z4
+	VMULPS       Z4, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z4
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z4, K2
+	VMOVUPS.Z    Z3, K2, Z3
+	VMULPS       Z3, Z2, Z2
+	JMP          plain456
+
+relu457:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -5855,14 +6365,14 @@ summed438:
 	VMOVUPS.Z   Z2, K2, Z2
 	VMOVUPS     Z2, Z2
 
-plain439:
+plain456:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end400:
+end412:
 	VZEROUPPER
 	RET
 
@@ -5879,12 +6389,14 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile441:
+tile459:
 	CMPQ    SI, $0x00000040
-	JLT     next442
+	JLT     next460
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros444
+	JEQ     zeros462
+	CMPQ    104(AX), $0x02
+	JEQ     zeros462
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -5904,9 +6416,9 @@ tile441:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready445
+	JMP     ready463
 
-zeros444:
+zeros462:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5924,16 +6436,16 @@ zeros444:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready445:
+ready463:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed447
+	JLE   summed465
 
-k446:
+k464:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z16
@@ -5963,11 +6475,84 @@ k446:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k446
+	JNE          k464
 
-summed447:
-	CMPQ        104(AX), $0x00
-	JEQ         plain448
+summed465:
+	CMPQ         104(AX), $0x01
+	JLT          plain466
+	JEQ          relu467
+	MOVQ         BX, R11
+	VBROADCASTSS word_3f800000<>+0(SB), Z16
+	VMOVUPS      (R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z0, Z0
+	VMOVUPS      64(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z1, Z1
+	VMOVUPS      128(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z2, Z2
+	VMOVUPS      192(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z3, Z3
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z4, Z4
+	VMOVUPS      64(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z5, Z5
+	VMOVUPS      128(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z6, Z6
+	VMOVUPS      192(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z7, Z7
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z8, Z8
+	VMOVUPS      64(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z9, Z9
+	VMOVUPS      128(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z10, Z10
+	VMOVUPS      192(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z11, Z11
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z12, Z12
+	VMOVUPS      64(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z13, Z13
+	VMOVUPS      128(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z14, Z14
+	VMOVUPS      192(R11), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z16
+	VMULPS       Z16, Z15, Z15
+	JMP          plain466
+
+relu467:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6017,7 +6602,7 @@ summed447:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain448:
+plain466:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6041,20 +6626,22 @@ plain448:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same443
+	JEQ     same461
 	ADDQ    $0x00000100, BX
 
-same443:
+same461:
 	SUBQ $0x00000040, SI
-	JMP  tile441
+	JMP  tile459
 
-next442:
-tile449:
+next460:
+tile468:
 	CMPQ    SI, $0x00000020
-	JLT     next450
+	JLT     next469
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros452
+	JEQ     zeros471
+	CMPQ    104(AX), $0x02
+	JEQ     zeros471
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6066,9 +6653,9 @@ tile449:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready453
+	JMP     ready472
 
-zeros452:
+zeros471:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6078,16 +6665,16 @@ zeros452:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready453:
+ready472:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed455
+	JLE   summed474
 
-k454:
+k473:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z8
@@ -6107,11 +6694,52 @@ k454:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k454
+	JNE          k473
 
-summed455:
-	CMPQ        104(AX), $0x00
-	JEQ         plain456
+summed474:
+	CMPQ         104(AX), $0x01
+	JLT          plain475
+	JEQ          relu476
+	MOVQ         BX, R11
+	VBROADCASTSS word_3f800000<>+0(SB), Z8
+	VMOVUPS      (R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z0, Z0
+	VMOVUPS      64(R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z1, Z1
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z2, Z2
+	VMOVUPS      64(R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z3, Z3
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z4, Z4
+	VMOVUPS      64(R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z5, Z5
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z6, Z6
+	VMOVUPS      64(R11), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z8
+	VMULPS       Z8, Z7, Z7
+	JMP          plain475
+
+relu476:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6137,7 +6765,7 @@ summed455:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain456:
+plain475:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6153,40 +6781,43 @@ plain456:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same451
+	JEQ     same470
 	ADDQ    $0x00000080, BX
 
-same451:
+same470:
 	SUBQ $0x00000020, SI
-	JMP  tile449
+	JMP  tile468
 
-next450:
+next469:
 	TESTQ     SI, SI
-	JLE       end440
+	JLE       end458
 	CMPQ      SI, $0x10
-	JEQ       one457
-	JLT       part458
+	JEQ       one477
+	JLT       part478
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
-	TESTQ     BX, BX
-	JEQ       zeros459
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	JMP       ready460
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros479
+	CMPQ      104(AX), $0x02
+	JEQ       zeros479
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	JMP       ready480
 
-zeros459:
+zeros479:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6196,39 +6827,80 @@ zeros459:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready460:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed462
+ready480:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed482
 
-k461:
-	PREFETCHT0   (R11)
-	ADDQ         120(AX), R11
+k481:
+	PREFETCHT0   (R12)
+	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z8
 	VMOVUPS.Z    64(DX), K1, Z9
-	VBROADCASTSS (BX), Z10
+	VBROADCASTSS (SI), Z10
 	VFMADD231PS  Z8, Z10, Z0
 	VFMADD231PS  Z9, Z10, Z1
-	VBROADCASTSS (BX)(DI*1), Z10
+	VBROADCASTSS (SI)(DI*1), Z10
 	VFMADD231PS  Z8, Z10, Z2
 	VFMADD231PS  Z9, Z10, Z3
-	VBROADCASTSS (BX)(DI*2), Z10
+	VBROADCASTSS (SI)(DI*2), Z10
 	VFMADD231PS  Z8, Z10, Z4
 	VFMADD231PS  Z9, Z10, Z5
-	VBROADCASTSS (BX)(R10*1), Z10
+	VBROADCASTSS (SI)(R10*1), Z10
 	VFMADD231PS  Z8, Z10, Z6
 	VFMADD231PS  Z9, Z10, Z7
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k461
+	ADDQ         R8, SI
+	DECQ         R11
+	JNE          k481
 
-summed462:
-	CMPQ        104(AX), $0x00
-	JEQ         plain463
+summed482:
+	CMPQ         104(AX), $0x01
+	JLT          plain483
+	JEQ          relu484
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z8
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z8
+	VMULPS       Z8, Z7, Z7
+	JMP          plain483
+
+relu484:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6254,7 +6926,7 @@ summed462:
 	VMOVUPS.Z   Z7, K2, Z7
 	VMOVUPS     Z7, Z7
 
-plain463:
+plain483:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6266,50 +6938,78 @@ plain463:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end440
+	JMP     end458
 
-one457:
-	TESTQ   BX, BX
-	JEQ     zeros464
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	JMP     ready465
+one477:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros485
+	CMPQ    104(AX), $0x02
+	JEQ     zeros485
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	JMP     ready486
 
-zeros464:
+zeros485:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready465:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed467
+ready486:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed488
 
-k466:
-	PREFETCHT1       (R11)
-	ADDQ             120(AX), R11
+k487:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z4
-	VFMADD231PS.BCST (BX), Z4, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z4, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z4, Z3
+	VFMADD231PS.BCST (SI), Z4, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z4, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z4, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z4, Z3
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k466
+	ADDQ             R8, SI
+	DECQ             R11
+	JNE              k487
 
-summed467:
-	CMPQ        104(AX), $0x00
-	JEQ         plain468
+summed488:
+	CMPQ         104(AX), $0x01
+	JLT          plain489
+	JEQ          relu490
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z4
+	VMOVUPS      (DX), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z5
+	VMULPS       Z5, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z5
+	VMULPS       Z5, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z5
+	VMULPS       Z5, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K1
+	VMOVUPS.Z    Z4, K1, Z4
+	VMULPS       Z4, Z3, Z3
+	JMP          plain489
+
+relu490:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6323,7 +7023,7 @@ summed467:
 	VMOVUPS.Z   Z3, K1, Z3
 	VMOVUPS     Z3, Z3
 
-plain468:
+plain489:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -6331,56 +7031,84 @@ plain468:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end440
+	JMP     end458
 
-part458:
+part478:
 	CMPQ      SI, $0x08
-	JGT       more469
+	JGT       more491
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
-	TESTQ     BX, BX
-	JEQ       zeros470
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	JMP       ready471
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros492
+	CMPQ      104(AX), $0x02
+	JEQ       zeros492
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	JMP       ready493
 
-zeros470:
+zeros492:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 	VPXORD Y3, Y3, Y3
 
-ready471:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed473
+ready493:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed495
 
-k472:
-	PREFETCHT1       (R11)
-	ADDQ             120(AX), R11
+k494:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Y4
-	VFMADD231PS.BCST (BX), Y4, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y4, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y4, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y4, Y3
+	VFMADD231PS.BCST (SI), Y4, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y4, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y4, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y4, Y3
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k472
+	ADDQ             R8, SI
+	DECQ             R11
+	JNE              k494
 
-summed473:
-	CMPQ        104(AX), $0x00
-	JEQ         plain474
+summed495:
+	CMPQ         104(AX), $0x01
+	JLT          plain496
+	JEQ          relu497
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y4
+	VMOVUPS.Z    (DX), K1, Y5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z    Y4, K2, Y5
+	VMULPS       Y5, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z    Y4, K2, Y5
+	VMULPS       Y5, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z    Y4, K2, Y5
+	VMULPS       Y5, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y5, K2
+	VMOVUPS.Z    Y4, K2, Y4
+	VMULPS       Y4, Y3, Y3
+	JMP          plain496
+
+relu497:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -6394,7 +7122,7 @@ summed473:
 	VMOVUPS.Z   Y3, K2, Y3
 	VMOVUPS     Y3, Y3
 
-plain474:
+plain496:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -6402,54 +7130,82 @@ plain474:
 	VMOVUPS Y2, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, K1, (CX)
-	JMP     end440
+	JMP     end458
 
-more469:
+more491:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
-	TESTQ     BX, BX
-	JEQ       zeros475
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	JMP       ready476
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros498
+	CMPQ      104(AX), $0x02
+	JEQ       zeros498
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	JMP       ready499
 
-zeros475:
+zeros498:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready476:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed478
+ready499:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed501
 
-k477:
-	PREFETCHT1       (R11)
-	ADDQ             120(AX), R11
+k500:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z4
-	VFMADD231PS.BCST (BX), Z4, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z4, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z4, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z4, Z3
+	VFMADD231PS.BCST (SI), Z4, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z4, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z4, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z4, Z3
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k477
+	ADDQ             R8, SI
+	DECQ             R11
+	JNE              k500
 
-summed478:
-	CMPQ        104(AX), $0x00
-	JEQ         plain479
+summed501:
+	CMPQ         104(AX), $0x01
+	JLT          plain502
+	JEQ          relu503
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z4
+	VMOVUPS.Z    (DX), K1, Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z5
+	VMULPS       Z5, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z5
+	VMULPS       Z5, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z5
+	VMULPS       Z5, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z5
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z5, K2
+	VMOVUPS.Z    Z4, K2, Z4
+	VMULPS       Z4, Z3, Z3
+	JMP          plain502
+
+relu503:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6463,7 +7219,7 @@ summed478:
 	VMOVUPS.Z   Z3, K2, Z3
 	VMOVUPS     Z3, Z3
 
-plain479:
+plain502:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -6472,7 +7228,7 @@ plain479:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end440:
+end458:
 	VZEROUPPER
 	RET
 
@@ -6489,12 +7245,14 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile481:
+tile505:
 	CMPQ    SI, $0x00000040
-	JLT     next482
+	JLT     next506
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros484
+	JEQ     zeros508
+	CMPQ    104(AX), $0x02
+	JEQ     zeros508
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -6519,9 +7277,9 @@ tile481:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready485
+	JMP     ready509
 
-zeros484:
+zeros508:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6543,16 +7301,16 @@ zeros484:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready485:
+ready509:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed487
+	JLE   summed511
 
-k486:
+k510:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z20
@@ -6587,11 +7345,101 @@ k486:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k486
+	JNE          k510
 
-summed487:
-	CMPQ        104(AX), $0x00
-	JEQ         plain488
+summed511:
+	CMPQ         104(AX), $0x01
+	JLT          plain512
+	JEQ          relu513
+	MOVQ         BX, R11
+	VBROADCASTSS word_3f800000<>+0(SB), Z20
+	VMOVUPS      (R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z0, Z0
+	VMOVUPS      64(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z1, Z1
+	VMOVUPS      128(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z2, Z2
+	VMOVUPS      192(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z3, Z3
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z4, Z4
+	VMOVUPS      64(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z5, Z5
+	VMOVUPS      128(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z6, Z6
+	VMOVUPS      192(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z7, Z7
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z8, Z8
+	VMOVUPS      64(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z9, Z9
+	VMOVUPS      128(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z10, Z10
+	VMOVUPS      192(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z11, Z11
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z12, Z12
+	VMOVUPS      64(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z13, Z13
+	VMOVUPS      128(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z14, Z14
+	VMOVUPS      192(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z15, Z15
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z16, Z16
+	VMOVUPS      64(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z17, Z17
+	VMOVUPS      128(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z18, Z18
+	VMOVUPS      192(R11), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z20
+	VMULPS       Z20, Z19, Z19
+	JMP          plain512
+
+relu513:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6653,7 +7501,7 @@ summed487:
 	VMOVUPS.Z   Z19, K1, Z19
 	VMOVUPS     Z19, Z19
 
-plain488:
+plain512:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6682,20 +7530,22 @@ plain488:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same483
+	JEQ     same507
 	ADDQ    $0x00000100, BX
 
-same483:
+same507:
 	SUBQ $0x00000040, SI
-	JMP  tile481
+	JMP  tile505
 
-next482:
-tile489:
+next506:
+tile514:
 	CMPQ    SI, $0x00000020
-	JLT     next490
+	JLT     next515
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros492
+	JEQ     zeros517
+	CMPQ    104(AX), $0x02
+	JEQ     zeros517
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6710,9 +7560,9 @@ tile489:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready493
+	JMP     ready518
 
-zeros492:
+zeros517:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6724,16 +7574,16 @@ zeros492:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready493:
+ready518:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed495
+	JLE   summed520
 
-k494:
+k519:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z10
@@ -6756,11 +7606,61 @@ k494:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k494
+	JNE          k519
 
-summed495:
-	CMPQ        104(AX), $0x00
-	JEQ         plain496
+summed520:
+	CMPQ         104(AX), $0x01
+	JLT          plain521
+	JEQ          relu522
+	MOVQ         BX, R11
+	VBROADCASTSS word_3f800000<>+0(SB), Z10
+	VMOVUPS      (R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z0, Z0
+	VMOVUPS      64(R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z1, Z1
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z2, Z2
+	VMOVUPS      64(R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z3, Z3
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z4, Z4
+	VMOVUPS      64(R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z5, Z5
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z6, Z6
+	VMOVUPS      64(R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z7, Z7
+	ADDQ         80(AX), R11
+	VMOVUPS      (R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z8, Z8
+	VMOVUPS      64(R11), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z10
+	VMULPS       Z10, Z9, Z9
+	JMP          plain521
+
+relu522:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -6792,7 +7692,7 @@ summed495:
 	VMOVUPS.Z   Z9, K1, Z9
 	VMOVUPS     Z9, Z9
 
-plain496:
+plain521:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6811,43 +7711,46 @@ plain496:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same491
+	JEQ     same516
 	ADDQ    $0x00000080, BX
 
-same491:
+same516:
 	SUBQ $0x00000020, SI
-	JMP  tile489
+	JMP  tile514
 
-next490:
+next515:
 	TESTQ     SI, SI
-	JLE       end480
+	JLE       end504
 	CMPQ      SI, $0x10
-	JEQ       one497
-	JLT       part498
+	JEQ       one523
+	JLT       part524
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
-	TESTQ     BX, BX
-	JEQ       zeros499
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	JMP       ready500
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros525
+	CMPQ      104(AX), $0x02
+	JEQ       zeros525
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	JMP       ready526
 
-zeros499:
+zeros525:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6859,42 +7762,92 @@ zeros499:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready500:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed502
+ready526:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed528
 
-k501:
-	PREFETCHT0   (R11)
-	ADDQ         120(AX), R11
+k527:
+	PREFETCHT0   (R12)
+	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z10
 	VMOVUPS.Z    64(DX), K1, Z11
-	VBROADCASTSS (BX), Z12
+	VBROADCASTSS (SI), Z12
 	VFMADD231PS  Z10, Z12, Z0
 	VFMADD231PS  Z11, Z12, Z1
-	VBROADCASTSS (BX)(DI*1), Z12
+	VBROADCASTSS (SI)(DI*1), Z12
 	VFMADD231PS  Z10, Z12, Z2
 	VFMADD231PS  Z11, Z12, Z3
-	VBROADCASTSS (BX)(DI*2), Z12
+	VBROADCASTSS (SI)(DI*2), Z12
 	VFMADD231PS  Z10, Z12, Z4
 	VFMADD231PS  Z11, Z12, Z5
-	VBROADCASTSS (BX)(R10*1), Z12
+	VBROADCASTSS (SI)(R10*1), Z12
 	VFMADD231PS  Z10, Z12, Z6
 	VFMADD231PS  Z11, Z12, Z7
-	VBROADCASTSS (BX)(DI*4), Z12
+	VBROADCASTSS (SI)(DI*4), Z12
 	VFMADD231PS  Z10, Z12, Z8
 	VFMADD231PS  Z11, Z12, Z9
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k501
+	ADDQ         R8, SI
+	DECQ         R11
+	JNE          k527
 
-summed502:
-	CMPQ        104(AX), $0x00
-	JEQ         plain503
+summed528:
+	CMPQ         104(AX), $0x01
+	JLT          plain529
+	JEQ          relu530
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z10
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z10
+	VMULPS       Z10, Z9, Z9
+	JMP          plain529
+
+relu530:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -6926,7 +7879,7 @@ summed502:
 	VMOVUPS.Z   Z9, K2, Z9
 	VMOVUPS     Z9, Z9
 
-plain503:
+plain529:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6941,54 +7894,87 @@ plain503:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end480
+	JMP     end504
 
-one497:
-	TESTQ   BX, BX
-	JEQ     zeros504
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	JMP     ready505
+one523:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros531
+	CMPQ    104(AX), $0x02
+	JEQ     zeros531
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	JMP     ready532
 
-zeros504:
+zeros531:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready505:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed507
+ready532:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed534
 
-k506:
-	PREFETCHT1       (R11)
-	ADDQ             120(AX), R11
+k533:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z5
-	VFMADD231PS.BCST (BX), Z5, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z5, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z5, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z5, Z4
+	VFMADD231PS.BCST (SI), Z5, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z5, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z5, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z5, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z5, Z4
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k506
+	ADDQ             R8, SI
+	DECQ             R11
+	JNE              k533
 
-summed507:
-	CMPQ        104(AX), $0x00
-	JEQ         plain508
+summed534:
+	CMPQ         104(AX), $0x01
+	JLT          plain535
+	JEQ          relu536
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z5
+	VMOVUPS      (DX), Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z    Z5, K1, Z6
+	VMULPS       Z6, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z    Z5, K1, Z6
+	VMULPS       Z6, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z    Z5, K1, Z6
+	VMULPS       Z6, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z    Z5, K1, Z6
+	VMULPS       Z6, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K1
+	VMOVUPS.Z    Z5, K1, Z5
+	VMULPS       Z5, Z4, Z4
+	JMP          plain535
+
+relu536:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7005,7 +7991,7 @@ summed507:
 	VMOVUPS.Z   Z4, K1, Z4
 	VMOVUPS     Z4, Z4
 
-plain508:
+plain535:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7015,60 +8001,93 @@ plain508:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end480
+	JMP     end504
 
-part498:
+part524:
 	CMPQ      SI, $0x08
-	JGT       more509
+	JGT       more537
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
-	TESTQ     BX, BX
-	JEQ       zeros510
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	JMP       ready511
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros538
+	CMPQ      104(AX), $0x02
+	JEQ       zeros538
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	JMP       ready539
 
-zeros510:
+zeros538:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 	VPXORD Y3, Y3, Y3
 	VPXORD Y4, Y4, Y4
 
-ready511:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed513
+ready539:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed541
 
-k512:
-	PREFETCHT1       (R11)
-	ADDQ             120(AX), R11
+k540:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Y5
-	VFMADD231PS.BCST (BX), Y5, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y5, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y5, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y5, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y5, Y4
+	VFMADD231PS.BCST (SI), Y5, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y5, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y5, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y5, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y5, Y4
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k512
+	ADDQ             R8, SI
+	DECQ             R11
+	JNE              k540
 
-summed513:
-	CMPQ        104(AX), $0x00
-	JEQ         plain514
+summed541:
+	CMPQ         104(AX), $0x01
+	JLT          plain542
+	JEQ          relu543
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y5
+	VMOVUPS.Z    (DX), K1, Y6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z    Y5, K2, Y6
+	VMULPS       Y6, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z    Y5, K2, Y6
+	VMULPS       Y6, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z    Y5, K2, Y6
+	VMULPS       Y6, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z    Y5, K2, Y6
+	VMULPS       Y6, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y6, K2
+	VMOVUPS.Z    Y5, K2, Y5
+	VMULPS       Y5, Y4, Y4
+	JMP          plain542
+
+relu543:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -7085,7 +8104,7 @@ summed513:
 	VMOVUPS.Z   Y4, K2, Y4
 	VMOVUPS     Y4, Y4
 
-plain514:
+plain542:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -7095,58 +8114,91 @@ plain514:
 	VMOVUPS Y3, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, K1, (CX)
-	JMP     end480
+	JMP     end504
 
-more509:
+more537:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
-	TESTQ     BX, BX
-	JEQ       zeros515
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	JMP       ready516
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros544
+	CMPQ      104(AX), $0x02
+	JEQ       zeros544
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	JMP       ready545
 
-zeros515:
+zeros544:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready516:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R11
-	ADDQ  112(AX), R11
-	TESTQ SI, SI
-	JLE   summed518
+ready545:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R11
+	MOVQ  SI, R12
+	ADDQ  112(AX), R12
+	TESTQ R11, R11
+	JLE   summed547
 
-k517:
-	PREFETCHT1       (R11)
-	ADDQ             120(AX), R11
+k546:
+	PREFETCHT1       (R12)
+	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z5
-	VFMADD231PS.BCST (BX), Z5, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z5, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z5, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z5, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z5, Z4
+	VFMADD231PS.BCST (SI), Z5, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z5, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z5, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z5, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z5, Z4
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k517
+	ADDQ             R8, SI
+	DECQ             R11
+	JNE              k546
 
-summed518:
-	CMPQ        104(AX), $0x00
-	JEQ         plain519
+summed547:
+	CMPQ         104(AX), $0x01
+	JLT          plain548
+	JEQ          relu549
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z5
+	VMOVUPS.Z    (DX), K1, Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z    Z5, K2, Z6
+	VMULPS       Z6, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z    Z5, K2, Z6
+	VMULPS       Z6, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z    Z5, K2, Z6
+	VMULPS       Z6, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z    Z5, K2, Z6
+	VMULPS       Z6, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z6
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z6, K2
+	VMOVUPS.Z    Z5, K2, Z5
+	VMULPS       Z5, Z4, Z4
+	JMP          plain548
+
+relu549:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7163,7 +8215,7 @@ summed518:
 	VMOVUPS.Z   Z4, K2, Z4
 	VMOVUPS     Z4, Z4
 
-plain519:
+plain548:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7174,7 +8226,7 @@ plain519:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end480:
+end504:
 	VZEROUPPER
 	RET
 
@@ -7192,12 +8244,14 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile521:
+tile551:
 	CMPQ    SI, $0x00000040
-	JLT     next522
+	JLT     next552
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros524
+	JEQ     zeros554
+	CMPQ    104(AX), $0x02
+	JEQ     zeros554
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	VMOVUPS 128(R12), Z2
@@ -7227,9 +8281,9 @@ tile521:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready525
+	JMP     ready555
 
-zeros524:
+zeros554:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7255,16 +8309,16 @@ zeros524:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready525:
+ready555:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed527
+	JLE   summed557
 
-k526:
+k556:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z24
@@ -7304,11 +8358,118 @@ k526:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k526
+	JNE          k556
 
-summed527:
-	CMPQ        104(AX), $0x00
-	JEQ         plain528
+summed557:
+	CMPQ         104(AX), $0x01
+	JLT          plain558
+	JEQ          relu559
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z24
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z0, Z0
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z1, Z1
+	VMOVUPS      128(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z2, Z2
+	VMOVUPS      192(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z4, Z4
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z5, Z5
+	VMOVUPS      128(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z6, Z6
+	VMOVUPS      192(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z8, Z8
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z9, Z9
+	VMOVUPS      128(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z10, Z10
+	VMOVUPS      192(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z12, Z12
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z13, Z13
+	VMOVUPS      128(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z14, Z14
+	VMOVUPS      192(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z15, Z15
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z16, Z16
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z17, Z17
+	VMOVUPS      128(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z18, Z18
+	VMOVUPS      192(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z19, Z19
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z20, Z20
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z21, Z21
+	VMOVUPS      128(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z22, Z22
+	VMOVUPS      192(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z24
+	VMULPS       Z24, Z23, Z23
+	JMP          plain558
+
+relu559:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7382,7 +8543,7 @@ summed527:
 	VMOVUPS.Z   Z23, K1, Z23
 	VMOVUPS     Z23, Z23
 
-plain528:
+plain558:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7416,20 +8577,22 @@ plain528:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same523
+	JEQ     same553
 	ADDQ    $0x00000100, BX
 
-same523:
+same553:
 	SUBQ $0x00000040, SI
-	JMP  tile521
+	JMP  tile551
 
-next522:
-tile529:
+next552:
+tile560:
 	CMPQ    SI, $0x00000020
-	JLT     next530
+	JLT     next561
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros532
+	JEQ     zeros563
+	CMPQ    104(AX), $0x02
+	JEQ     zeros563
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -7447,9 +8610,9 @@ tile529:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready533
+	JMP     ready564
 
-zeros532:
+zeros563:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7463,16 +8626,16 @@ zeros532:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready533:
+ready564:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed535
+	JLE   summed566
 
-k534:
+k565:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z12
@@ -7498,11 +8661,70 @@ k534:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k534
+	JNE          k565
 
-summed535:
-	CMPQ        104(AX), $0x00
-	JEQ         plain536
+summed566:
+	CMPQ         104(AX), $0x01
+	JLT          plain567
+	JEQ          relu568
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z12
+	VMOVUPS      (R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z0, Z0
+	VMOVUPS      64(R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z2, Z2
+	VMOVUPS      64(R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z4, Z4
+	VMOVUPS      64(R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z6, Z6
+	VMOVUPS      64(R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z8, Z8
+	VMOVUPS      64(R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z10, Z10
+	VMOVUPS      64(R12), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z12
+	VMULPS       Z12, Z11, Z11
+	JMP          plain567
+
+relu568:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7540,7 +8762,7 @@ summed535:
 	VMOVUPS.Z   Z11, K1, Z11
 	VMOVUPS     Z11, Z11
 
-plain536:
+plain567:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -7562,46 +8784,49 @@ plain536:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same531
+	JEQ     same562
 	ADDQ    $0x00000080, BX
 
-same531:
+same562:
 	SUBQ $0x00000020, SI
-	JMP  tile529
+	JMP  tile560
 
-next530:
+next561:
 	TESTQ     SI, SI
-	JLE       end520
+	JLE       end550
 	CMPQ      SI, $0x10
-	JEQ       one537
-	JLT       part538
+	JEQ       one569
+	JLT       part570
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros539
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	JMP       ready540
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros571
+	CMPQ      104(AX), $0x02
+	JEQ       zeros571
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	JMP       ready572
 
-zeros539:
+zeros571:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7615,45 +8840,104 @@ zeros539:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready540:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed542
+ready572:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed574
 
-k541:
-	PREFETCHT0   (R12)
-	ADDQ         120(AX), R12
+k573:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z12
 	VMOVUPS.Z    64(DX), K1, Z13
-	VBROADCASTSS (BX), Z14
+	VBROADCASTSS (SI), Z14
 	VFMADD231PS  Z12, Z14, Z0
 	VFMADD231PS  Z13, Z14, Z1
-	VBROADCASTSS (BX)(DI*1), Z14
+	VBROADCASTSS (SI)(DI*1), Z14
 	VFMADD231PS  Z12, Z14, Z2
 	VFMADD231PS  Z13, Z14, Z3
-	VBROADCASTSS (BX)(DI*2), Z14
+	VBROADCASTSS (SI)(DI*2), Z14
 	VFMADD231PS  Z12, Z14, Z4
 	VFMADD231PS  Z13, Z14, Z5
-	VBROADCASTSS (BX)(R10*1), Z14
+	VBROADCASTSS (SI)(R10*1), Z14
 	VFMADD231PS  Z12, Z14, Z6
 	VFMADD231PS  Z13, Z14, Z7
-	VBROADCASTSS (BX)(DI*4), Z14
+	VBROADCASTSS (SI)(DI*4), Z14
 	VFMADD231PS  Z12, Z14, Z8
 	VFMADD231PS  Z13, Z14, Z9
-	VBROADCASTSS (BX)(R11*1), Z14
+	VBROADCASTSS (SI)(R11*1), Z14
 	VFMADD231PS  Z12, Z14, Z10
 	VFMADD231PS  Z13, Z14, Z11
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k541
+	ADDQ         R8, SI
+	DECQ         R12
+	JNE          k573
 
-summed542:
-	CMPQ        104(AX), $0x00
-	JEQ         plain543
+summed574:
+	CMPQ         104(AX), $0x01
+	JLT          plain575
+	JEQ          relu576
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z12
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z12
+	VMULPS       Z12, Z11, Z11
+	JMP          plain575
+
+relu576:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7691,7 +8975,7 @@ summed542:
 	VMOVUPS.Z   Z11, K2, Z11
 	VMOVUPS     Z11, Z11
 
-plain543:
+plain575:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7709,25 +8993,28 @@ plain543:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end520
+	JMP     end550
 
-one537:
-	TESTQ   BX, BX
-	JEQ     zeros544
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	JMP     ready545
+one569:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros577
+	CMPQ    104(AX), $0x02
+	JEQ     zeros577
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	JMP     ready578
 
-zeros544:
+zeros577:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7735,32 +9022,67 @@ zeros544:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready545:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed547
+ready578:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed580
 
-k546:
-	PREFETCHT1       (R12)
-	ADDQ             120(AX), R12
+k579:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z6
-	VFMADD231PS.BCST (BX), Z6, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z6, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z6, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z6, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z6, Z5
+	VFMADD231PS.BCST (SI), Z6, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z6, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z6, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z6, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z6, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z6, Z5
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k546
+	ADDQ             R8, SI
+	DECQ             R12
+	JNE              k579
 
-summed547:
-	CMPQ        104(AX), $0x00
-	JEQ         plain548
+summed580:
+	CMPQ         104(AX), $0x01
+	JLT          plain581
+	JEQ          relu582
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z6
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z7
+	VMULPS       Z7, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K1
+	VMOVUPS.Z    Z6, K1, Z6
+	VMULPS       Z6, Z5, Z5
+	JMP          plain581
+
+relu582:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -7780,7 +9102,7 @@ summed547:
 	VMOVUPS.Z   Z5, K1, Z5
 	VMOVUPS     Z5, Z5
 
-plain548:
+plain581:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7792,31 +9114,34 @@ plain548:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end520
+	JMP     end550
 
-part538:
+part570:
 	CMPQ      SI, $0x08
-	JGT       more549
+	JGT       more583
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros550
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	JMP       ready551
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros584
+	CMPQ      104(AX), $0x02
+	JEQ       zeros584
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	JMP       ready585
 
-zeros550:
+zeros584:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -7824,32 +9149,67 @@ zeros550:
 	VPXORD Y4, Y4, Y4
 	VPXORD Y5, Y5, Y5
 
-ready551:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed553
+ready585:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed587
 
-k552:
-	PREFETCHT1       (R12)
-	ADDQ             120(AX), R12
+k586:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Y6
-	VFMADD231PS.BCST (BX), Y6, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y6, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y6, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y6, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y6, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y6, Y5
+	VFMADD231PS.BCST (SI), Y6, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y6, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y6, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y6, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y6, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y6, Y5
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k552
+	ADDQ             R8, SI
+	DECQ             R12
+	JNE              k586
 
-summed553:
-	CMPQ        104(AX), $0x00
-	JEQ         plain554
+summed587:
+	CMPQ         104(AX), $0x01
+	JLT          plain588
+	JEQ          relu589
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y6
+	VMOVUPS.Z    (DX), K1, Y7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z    Y6, K2, Y7
+	VMULPS       Y7, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z    Y6, K2, Y7
+	VMULPS       Y7, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z    Y6, K2, Y7
+	VMULPS       Y7, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z    Y6, K2, Y7
+	VMULPS       Y7, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z    Y6, K2, Y7
+	VMULPS       Y7, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y7, K2
+	VMOVUPS.Z    Y6, K2, Y6
+	VMULPS       Y6, Y5, Y5
+	JMP          plain588
+
+relu589:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -7869,7 +9229,7 @@ summed553:
 	VMOVUPS.Z   Y5, K2, Y5
 	VMOVUPS     Y5, Y5
 
-plain554:
+plain588:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -7881,29 +9241,32 @@ plain554:
 	VMOVUPS Y4, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, K1, (CX)
-	JMP     end520
+	JMP     end550
 
-more549:
+more583:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros555
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	JMP       ready556
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros590
+	CMPQ      104(AX), $0x02
+	JEQ       zeros590
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	JMP       ready591
 
-zeros555:
+zeros590:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7911,32 +9274,67 @@ zeros555:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready556:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed558
+ready591:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed593
 
-k557:
-	PREFETCHT1       (R12)
-	ADDQ             120(AX), R12
+k592:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z6
-	VFMADD231PS.BCST (BX), Z6, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z6, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z6, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z6, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z6, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z6, Z5
+	VFMADD231PS.BCST (SI), Z6, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z6, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z6, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z6, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z6, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z6, Z5
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k557
+	ADDQ             R8, SI
+	DECQ             R12
+	JNE              k592
 
-summed558:
-	CMPQ        104(AX), $0x00
-	JEQ         plain559
+summed593:
+	CMPQ         104(AX), $0x01
+	JLT          plain594
+	JEQ          relu595
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z6
+	VMOVUPS.Z    (DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z7
+	VMULPS       Z7, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z7
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z7, K2
+	VMOVUPS.Z    Z6, K2, Z6
+	VMULPS       Z6, Z5, Z5
+	JMP          plain594
+
+relu595:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -7956,7 +9354,7 @@ summed558:
 	VMOVUPS.Z   Z5, K2, Z5
 	VMOVUPS     Z5, Z5
 
-plain559:
+plain594:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7969,7 +9367,7 @@ plain559:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end520:
+end550:
 	VZEROUPPER
 	RET
 
@@ -7987,12 +9385,14 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile561:
+tile597:
 	CMPQ    SI, $0x00000020
-	JLT     next562
+	JLT     next598
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros564
+	JEQ     zeros600
+	CMPQ    104(AX), $0x02
+	JEQ     zeros600
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8013,9 +9413,9 @@ tile561:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready565
+	JMP     ready601
 
-zeros564:
+zeros600:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8031,16 +9431,16 @@ zeros564:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready565:
+ready601:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed567
+	JLE   summed603
 
-k566:
+k602:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z14
@@ -8069,11 +9469,79 @@ k566:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k566
+	JNE          k602
 
-summed567:
-	CMPQ        104(AX), $0x00
-	JEQ         plain568
+summed603:
+	CMPQ         104(AX), $0x01
+	JLT          plain604
+	JEQ          relu605
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z14
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z0, Z0
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z2, Z2
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z4, Z4
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z6, Z6
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z8, Z8
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z10, Z10
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z15
+	VMULPS       Z15, Z12, Z12
+	VMOVUPS      64(R12), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K1
+	VMOVUPS.Z    Z14, K1, Z14
+	VMULPS       Z14, Z13, Z13
+	JMP          plain604
+
+relu605:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8117,7 +9585,7 @@ summed567:
 	VMOVUPS.Z   Z13, K1, Z13
 	VMOVUPS     Z13, Z13
 
-plain568:
+plain604:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8142,49 +9610,52 @@ plain568:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same563
+	JEQ     same599
 	ADDQ    $0x00000080, BX
 
-same563:
+same599:
 	SUBQ $0x00000020, SI
-	JMP  tile561
+	JMP  tile597
 
-next562:
+next598:
 	TESTQ     SI, SI
-	JLE       end560
+	JLE       end596
 	CMPQ      SI, $0x10
-	JEQ       one569
-	JLT       part570
+	JEQ       one606
+	JLT       part607
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros571
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	JMP       ready572
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros608
+	CMPQ      104(AX), $0x02
+	JEQ       zeros608
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z12
+	VMOVUPS.Z 64(SI), K1, Z13
+	JMP       ready609
 
-zeros571:
+zeros608:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8200,48 +9671,116 @@ zeros571:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready572:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed574
+ready609:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed611
 
-k573:
-	PREFETCHT0   (R12)
-	ADDQ         120(AX), R12
+k610:
+	PREFETCHT0   (R13)
+	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z14
 	VMOVUPS.Z    64(DX), K1, Z15
-	VBROADCASTSS (BX), Z16
+	VBROADCASTSS (SI), Z16
 	VFMADD231PS  Z14, Z16, Z0
 	VFMADD231PS  Z15, Z16, Z1
-	VBROADCASTSS (BX)(DI*1), Z16
+	VBROADCASTSS (SI)(DI*1), Z16
 	VFMADD231PS  Z14, Z16, Z2
 	VFMADD231PS  Z15, Z16, Z3
-	VBROADCASTSS (BX)(DI*2), Z16
+	VBROADCASTSS (SI)(DI*2), Z16
 	VFMADD231PS  Z14, Z16, Z4
 	VFMADD231PS  Z15, Z16, Z5
-	VBROADCASTSS (BX)(R10*1), Z16
+	VBROADCASTSS (SI)(R10*1), Z16
 	VFMADD231PS  Z14, Z16, Z6
 	VFMADD231PS  Z15, Z16, Z7
-	VBROADCASTSS (BX)(DI*4), Z16
+	VBROADCASTSS (SI)(DI*4), Z16
 	VFMADD231PS  Z14, Z16, Z8
 	VFMADD231PS  Z15, Z16, Z9
-	VBROADCASTSS (BX)(R11*1), Z16
+	VBROADCASTSS (SI)(R11*1), Z16
 	VFMADD231PS  Z14, Z16, Z10
 	VFMADD231PS  Z15, Z16, Z11
-	VBROADCASTSS (BX)(R10*2), Z16
+	VBROADCASTSS (SI)(R10*2), Z16
 	VFMADD231PS  Z14, Z16, Z12
 	VFMADD231PS  Z15, Z16, Z13
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	DECQ         SI
-	JNE          k573
+	ADDQ         R8, SI
+	DECQ         R12
+	JNE          k610
 
-summed574:
-	CMPQ        104(AX), $0x00
-	JEQ         plain575
+summed611:
+	CMPQ         104(AX), $0x01
+	JLT          plain612
+	JEQ          relu613
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z14
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z11, Z11
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z15
+	VMULPS       Z15, Z12, Z12
+	VMOVUPS.Z    64(DX), K1, Z15
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z15, K2
+	VMOVUPS.Z    Z14, K2, Z14
+	VMULPS       Z14, Z13, Z13
+	JMP          plain612
+
+relu613:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8285,7 +9824,7 @@ summed574:
 	VMOVUPS.Z   Z13, K2, Z13
 	VMOVUPS     Z13, Z13
 
-plain575:
+plain612:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8306,27 +9845,30 @@ plain575:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end560
+	JMP     end596
 
-one569:
-	TESTQ   BX, BX
-	JEQ     zeros576
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z6
-	JMP     ready577
+one606:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros614
+	CMPQ    104(AX), $0x02
+	JEQ     zeros614
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z6
+	JMP     ready615
 
-zeros576:
+zeros614:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8335,33 +9877,73 @@ zeros576:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready577:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed579
+ready615:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed617
 
-k578:
-	PREFETCHT1       (R12)
-	ADDQ             120(AX), R12
+k616:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z7
-	VFMADD231PS.BCST (BX), Z7, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z7, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z7, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z7, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z7, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z7, Z6
+	VFMADD231PS.BCST (SI), Z7, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z7, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z7, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z7, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z7, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z7, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z7, Z6
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k578
+	ADDQ             R8, SI
+	DECQ             R12
+	JNE              k616
 
-summed579:
-	CMPQ        104(AX), $0x00
-	JEQ         plain580
+summed617:
+	CMPQ         104(AX), $0x01
+	JLT          plain618
+	JEQ          relu619
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z7
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z8
+	VMULPS       Z8, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z8
+	VMULPS       Z8, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z8
+	VMULPS       Z8, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z8
+	VMULPS       Z8, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z8
+	VMULPS       Z8, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z8
+	VMULPS       Z8, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K1
+	VMOVUPS.Z    Z7, K1, Z7
+	VMULPS       Z7, Z6, Z6
+	JMP          plain618
+
+relu619:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8384,7 +9966,7 @@ summed579:
 	VMOVUPS.Z   Z6, K1, Z6
 	VMOVUPS     Z6, Z6
 
-plain580:
+plain618:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8398,33 +9980,36 @@ plain580:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end560
+	JMP     end596
 
-part570:
+part607:
 	CMPQ      SI, $0x08
-	JGT       more581
+	JGT       more620
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros582
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y6
-	JMP       ready583
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros621
+	CMPQ      104(AX), $0x02
+	JEQ       zeros621
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y6
+	JMP       ready622
 
-zeros582:
+zeros621:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -8433,33 +10018,73 @@ zeros582:
 	VPXORD Y5, Y5, Y5
 	VPXORD Y6, Y6, Y6
 
-ready583:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed585
+ready622:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed624
 
-k584:
-	PREFETCHT1       (R12)
-	ADDQ             120(AX), R12
+k623:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Y7
-	VFMADD231PS.BCST (BX), Y7, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y7, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y7, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y7, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y7, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y7, Y5
-	VFMADD231PS.BCST (BX)(R10*2), Y7, Y6
+	VFMADD231PS.BCST (SI), Y7, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y7, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y7, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y7, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y7, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y7, Y5
+	VFMADD231PS.BCST (SI)(R10*2), Y7, Y6
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k584
+	ADDQ             R8, SI
+	DECQ             R12
+	JNE              k623
 
-summed585:
-	CMPQ        104(AX), $0x00
-	JEQ         plain586
+summed624:
+	CMPQ         104(AX), $0x01
+	JLT          plain625
+	JEQ          relu626
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y7
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y8
+	VMULPS       Y8, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y8
+	VMULPS       Y8, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y8
+	VMULPS       Y8, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y8
+	VMULPS       Y8, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y8
+	VMULPS       Y8, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y8
+	VMULPS       Y8, Y5, Y5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y8, K2
+	VMOVUPS.Z    Y7, K2, Y7
+	VMULPS       Y7, Y6, Y6
+	JMP          plain625
+
+relu626:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -8482,7 +10107,7 @@ summed585:
 	VMOVUPS.Z   Y6, K2, Y6
 	VMOVUPS     Y6, Y6
 
-plain586:
+plain625:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -8496,31 +10121,34 @@ plain586:
 	VMOVUPS Y5, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y6, K1, (CX)
-	JMP     end560
+	JMP     end596
 
-more581:
+more620:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros587
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z6
-	JMP       ready588
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros627
+	CMPQ      104(AX), $0x02
+	JEQ       zeros627
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z6
+	JMP       ready628
 
-zeros587:
+zeros627:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8529,33 +10157,73 @@ zeros587:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready588:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	MOVQ  BX, R12
-	ADDQ  112(AX), R12
-	TESTQ SI, SI
-	JLE   summed590
+ready628:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	MOVQ  SI, R13
+	ADDQ  112(AX), R13
+	TESTQ R12, R12
+	JLE   summed630
 
-k589:
-	PREFETCHT1       (R12)
-	ADDQ             120(AX), R12
+k629:
+	PREFETCHT1       (R13)
+	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z7
-	VFMADD231PS.BCST (BX), Z7, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z7, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z7, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z7, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z7, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z7, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z7, Z6
+	VFMADD231PS.BCST (SI), Z7, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z7, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z7, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z7, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z7, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z7, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z7, Z6
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	DECQ             SI
-	JNE              k589
+	ADDQ             R8, SI
+	DECQ             R12
+	JNE              k629
 
-summed590:
-	CMPQ        104(AX), $0x00
-	JEQ         plain591
+summed630:
+	CMPQ         104(AX), $0x01
+	JLT          plain631
+	JEQ          relu632
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z7
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z8
+	VMULPS       Z8, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z8
+	VMULPS       Z8, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z8
+	VMULPS       Z8, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z8
+	VMULPS       Z8, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z8
+	VMULPS       Z8, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z8
+	VMULPS       Z8, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z8
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z8, K2
+	VMOVUPS.Z    Z7, K2, Z7
+	VMULPS       Z7, Z6, Z6
+	JMP          plain631
+
+relu632:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8578,7 +10246,7 @@ summed590:
 	VMOVUPS.Z   Z6, K2, Z6
 	VMOVUPS     Z6, Z6
 
-plain591:
+plain631:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8593,7 +10261,7 @@ plain591:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end560:
+end596:
 	VZEROUPPER
 	RET
 
@@ -8611,12 +10279,14 @@ TEXT ·gemm8x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile593:
+tile634:
 	CMPQ    SI, $0x00000020
-	JLT     next594
+	JLT     next635
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros596
+	JEQ     zeros637
+	CMPQ    104(AX), $0x02
+	JEQ     zeros637
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8640,9 +10310,9 @@ tile593:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready597
+	JMP     ready638
 
-zeros596:
+zeros637:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8660,7 +10330,7 @@ zeros596:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready597:
+ready638:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -8669,9 +10339,9 @@ ready597:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed599
+	JLE   summed640
 
-k598:
+k639:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z16
@@ -8704,11 +10374,88 @@ k598:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k598
+	JNE          k639
 
-summed599:
-	CMPQ        104(AX), $0x00
-	JEQ         plain600
+summed640:
+	CMPQ         104(AX), $0x01
+	JLT          plain641
+	JEQ          relu642
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z16
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z0, Z0
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z2, Z2
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z4, Z4
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z6, Z6
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z8, Z8
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z10, Z10
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z12, Z12
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z13, Z13
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z17
+	VMULPS       Z17, Z14, Z14
+	VMOVUPS      64(R12), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K1
+	VMOVUPS.Z    Z16, K1, Z16
+	VMULPS       Z16, Z15, Z15
+	JMP          plain641
+
+relu642:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -8758,7 +10505,7 @@ summed599:
 	VMOVUPS.Z   Z15, K1, Z15
 	VMOVUPS     Z15, Z15
 
-plain600:
+plain641:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8786,52 +10533,55 @@ plain600:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same595
+	JEQ     same636
 	ADDQ    $0x00000080, BX
 
-same595:
+same636:
 	SUBQ $0x00000020, SI
-	JMP  tile593
+	JMP  tile634
 
-next594:
+next635:
 	TESTQ     SI, SI
-	JLE       end592
+	JLE       end633
 	CMPQ      SI, $0x10
-	JEQ       one601
-	JLT       part602
+	JEQ       one643
+	JLT       part644
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros603
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z14
-	VMOVUPS.Z 64(BX), K1, Z15
-	JMP       ready604
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros645
+	CMPQ      104(AX), $0x02
+	JEQ       zeros645
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z12
+	VMOVUPS.Z 64(SI), K1, Z13
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z14
+	VMOVUPS.Z 64(SI), K1, Z15
+	JMP       ready646
 
-zeros603:
+zeros645:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8849,54 +10599,131 @@ zeros603:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready604:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed606
+ready646:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed648
 
-k605:
-	PREFETCHT0   (R13)
-	ADDQ         120(AX), R13
+k647:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z16
 	VMOVUPS.Z    64(DX), K1, Z17
-	VBROADCASTSS (BX), Z18
+	VBROADCASTSS (SI), Z18
 	VFMADD231PS  Z16, Z18, Z0
 	VFMADD231PS  Z17, Z18, Z1
-	VBROADCASTSS (BX)(DI*1), Z18
+	VBROADCASTSS (SI)(DI*1), Z18
 	VFMADD231PS  Z16, Z18, Z2
 	VFMADD231PS  Z17, Z18, Z3
-	VBROADCASTSS (BX)(DI*2), Z18
+	VBROADCASTSS (SI)(DI*2), Z18
 	VFMADD231PS  Z16, Z18, Z4
 	VFMADD231PS  Z17, Z18, Z5
-	VBROADCASTSS (BX)(R10*1), Z18
+	VBROADCASTSS (SI)(R10*1), Z18
 	VFMADD231PS  Z16, Z18, Z6
 	VFMADD231PS  Z17, Z18, Z7
-	VBROADCASTSS (BX)(DI*4), Z18
+	VBROADCASTSS (SI)(DI*4), Z18
 	VFMADD231PS  Z16, Z18, Z8
 	VFMADD231PS  Z17, Z18, Z9
-	VBROADCASTSS (BX)(R11*1), Z18
+	VBROADCASTSS (SI)(R11*1), Z18
 	VFMADD231PS  Z16, Z18, Z10
 	VFMADD231PS  Z17, Z18, Z11
-	VBROADCASTSS (BX)(R10*2), Z18
+	VBROADCASTSS (SI)(R10*2), Z18
 	VFMADD231PS  Z16, Z18, Z12
 	VFMADD231PS  Z17, Z18, Z13
-	VBROADCASTSS (R12), Z18
+	VBROADCASTSS (R13), Z18
 	VFMADD231PS  Z16, Z18, Z14
 	VFMADD231PS  Z17, Z18, Z15
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         SI
-	JNE          k605
+	ADDQ         R8, SI
+	ADDQ         R8, R13
+	DECQ         R12
+	JNE          k647
 
-summed606:
-	CMPQ        104(AX), $0x00
-	JEQ         plain607
+summed648:
+	CMPQ         104(AX), $0x01
+	JLT          plain649
+	JEQ          relu650
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z16
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z11, Z11
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z12, Z12
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z13, Z13
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z17
+	VMULPS       Z17, Z14, Z14
+	VMOVUPS.Z    64(DX), K1, Z17
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z17, K2
+	VMOVUPS.Z    Z16, K2, Z16
+	VMULPS       Z16, Z15, Z15
+	JMP          plain649
+
+relu650:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -8946,7 +10773,7 @@ summed606:
 	VMOVUPS.Z   Z15, K2, Z15
 	VMOVUPS     Z15, Z15
 
-plain607:
+plain649:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8970,29 +10797,32 @@ plain607:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end592
+	JMP     end633
 
-one601:
-	TESTQ   BX, BX
-	JEQ     zeros608
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z6
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z7
-	JMP     ready609
+one643:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros651
+	CMPQ    104(AX), $0x02
+	JEQ     zeros651
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z6
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z7
+	JMP     ready652
 
-zeros608:
+zeros651:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9002,37 +10832,82 @@ zeros608:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready609:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed611
+ready652:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed654
 
-k610:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k653:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z8
-	VFMADD231PS.BCST (BX), Z8, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z8, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z8, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z8, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z8, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z8, Z6
-	VFMADD231PS.BCST (R12), Z8, Z7
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z8, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z8, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z8, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z8, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z8, Z6
+	VFMADD231PS.BCST (R13), Z8, Z7
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k610
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k653
 
-summed611:
-	CMPQ        104(AX), $0x00
-	JEQ         plain612
+summed654:
+	CMPQ         104(AX), $0x01
+	JLT          plain655
+	JEQ          relu656
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z8
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z9
+	VMULPS       Z9, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K1
+	VMOVUPS.Z    Z8, K1, Z8
+	VMULPS       Z8, Z7, Z7
+	JMP          plain655
+
+relu656:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9058,7 +10933,7 @@ summed611:
 	VMOVUPS.Z   Z7, K1, Z7
 	VMOVUPS     Z7, Z7
 
-plain612:
+plain655:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9074,35 +10949,38 @@ plain612:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end592
+	JMP     end633
 
-part602:
+part644:
 	CMPQ      SI, $0x08
-	JGT       more613
+	JGT       more657
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros614
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y7
-	JMP       ready615
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros658
+	CMPQ      104(AX), $0x02
+	JEQ       zeros658
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y7
+	JMP       ready659
 
-zeros614:
+zeros658:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -9112,37 +10990,82 @@ zeros614:
 	VPXORD Y6, Y6, Y6
 	VPXORD Y7, Y7, Y7
 
-ready615:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed617
+ready659:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed661
 
-k616:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k660:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y8
-	VFMADD231PS.BCST (BX), Y8, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y8, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y8, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y8, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y8, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y8, Y5
-	VFMADD231PS.BCST (BX)(R10*2), Y8, Y6
-	VFMADD231PS.BCST (R12), Y8, Y7
+	VFMADD231PS.BCST (SI), Y8, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y8, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y8, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y8, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y8, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y8, Y5
+	VFMADD231PS.BCST (SI)(R10*2), Y8, Y6
+	VFMADD231PS.BCST (R13), Y8, Y7
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k616
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k660
 
-summed617:
-	CMPQ        104(AX), $0x00
-	JEQ         plain618
+summed661:
+	CMPQ         104(AX), $0x01
+	JLT          plain662
+	JEQ          relu663
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y8
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y5, Y5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y9
+	VMULPS       Y9, Y6, Y6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y9, K2
+	VMOVUPS.Z    Y8, K2, Y8
+	VMULPS       Y8, Y7, Y7
+	JMP          plain662
+
+relu663:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -9168,7 +11091,7 @@ summed617:
 	VMOVUPS.Z   Y7, K2, Y7
 	VMOVUPS     Y7, Y7
 
-plain618:
+plain662:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -9184,33 +11107,36 @@ plain618:
 	VMOVUPS Y6, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y7, K1, (CX)
-	JMP     end592
+	JMP     end633
 
-more613:
+more657:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros619
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z7
-	JMP       ready620
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros664
+	CMPQ      104(AX), $0x02
+	JEQ       zeros664
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z7
+	JMP       ready665
 
-zeros619:
+zeros664:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9220,37 +11146,82 @@ zeros619:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready620:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed622
+ready665:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed667
 
-k621:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k666:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z8
-	VFMADD231PS.BCST (BX), Z8, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z8, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z8, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z8, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z8, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z8, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z8, Z6
-	VFMADD231PS.BCST (R12), Z8, Z7
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z8, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z8, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z8, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z8, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z8, Z6
+	VFMADD231PS.BCST (R13), Z8, Z7
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k621
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k666
 
-summed622:
-	CMPQ        104(AX), $0x00
-	JEQ         plain623
+summed667:
+	CMPQ         104(AX), $0x01
+	JLT          plain668
+	JEQ          relu669
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z8
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z9
+	VMULPS       Z9, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z9
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z9, K2
+	VMOVUPS.Z    Z8, K2, Z8
+	VMULPS       Z8, Z7, Z7
+	JMP          plain668
+
+relu669:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9276,7 +11247,7 @@ summed622:
 	VMOVUPS.Z   Z7, K2, Z7
 	VMOVUPS     Z7, Z7
 
-plain623:
+plain668:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9293,7 +11264,7 @@ plain623:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end592:
+end633:
 	VZEROUPPER
 	RET
 
@@ -9311,12 +11282,14 @@ TEXT ·gemm9x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile625:
+tile671:
 	CMPQ    SI, $0x00000020
-	JLT     next626
+	JLT     next672
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros628
+	JEQ     zeros674
+	CMPQ    104(AX), $0x02
+	JEQ     zeros674
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -9343,9 +11316,9 @@ tile625:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready629
+	JMP     ready675
 
-zeros628:
+zeros674:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9365,7 +11338,7 @@ zeros628:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready629:
+ready675:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -9374,9 +11347,9 @@ ready629:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed631
+	JLE   summed677
 
-k630:
+k676:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z18
@@ -9412,11 +11385,97 @@ k630:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k630
+	JNE          k676
 
-summed631:
-	CMPQ        104(AX), $0x00
-	JEQ         plain632
+summed677:
+	CMPQ         104(AX), $0x01
+	JLT          plain678
+	JEQ          relu679
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z18
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z0, Z0
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z2, Z2
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z4, Z4
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z6, Z6
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z8, Z8
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z10, Z10
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z12, Z12
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z13, Z13
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z14, Z14
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z15, Z15
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z19
+	VMULPS       Z19, Z16, Z16
+	VMOVUPS      64(R12), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K1
+	VMOVUPS.Z    Z18, K1, Z18
+	VMULPS       Z18, Z17, Z17
+	JMP          plain678
+
+relu679:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9472,7 +11531,7 @@ summed631:
 	VMOVUPS.Z   Z17, K1, Z17
 	VMOVUPS     Z17, Z17
 
-plain632:
+plain678:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -9503,55 +11562,58 @@ plain632:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same627
+	JEQ     same673
 	ADDQ    $0x00000080, BX
 
-same627:
+same673:
 	SUBQ $0x00000020, SI
-	JMP  tile625
+	JMP  tile671
 
-next626:
+next672:
 	TESTQ     SI, SI
-	JLE       end624
+	JLE       end670
 	CMPQ      SI, $0x10
-	JEQ       one633
-	JLT       part634
+	JEQ       one680
+	JLT       part681
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros635
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z14
-	VMOVUPS.Z 64(BX), K1, Z15
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z16
-	VMOVUPS.Z 64(BX), K1, Z17
-	JMP       ready636
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros682
+	CMPQ      104(AX), $0x02
+	JEQ       zeros682
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z12
+	VMOVUPS.Z 64(SI), K1, Z13
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z14
+	VMOVUPS.Z 64(SI), K1, Z15
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z16
+	VMOVUPS.Z 64(SI), K1, Z17
+	JMP       ready683
 
-zeros635:
+zeros682:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9571,57 +11633,143 @@ zeros635:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready636:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed638
+ready683:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed685
 
-k637:
-	PREFETCHT0   (R13)
-	ADDQ         120(AX), R13
+k684:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z18
 	VMOVUPS.Z    64(DX), K1, Z19
-	VBROADCASTSS (BX), Z20
+	VBROADCASTSS (SI), Z20
 	VFMADD231PS  Z18, Z20, Z0
 	VFMADD231PS  Z19, Z20, Z1
-	VBROADCASTSS (BX)(DI*1), Z20
+	VBROADCASTSS (SI)(DI*1), Z20
 	VFMADD231PS  Z18, Z20, Z2
 	VFMADD231PS  Z19, Z20, Z3
-	VBROADCASTSS (BX)(DI*2), Z20
+	VBROADCASTSS (SI)(DI*2), Z20
 	VFMADD231PS  Z18, Z20, Z4
 	VFMADD231PS  Z19, Z20, Z5
-	VBROADCASTSS (BX)(R10*1), Z20
+	VBROADCASTSS (SI)(R10*1), Z20
 	VFMADD231PS  Z18, Z20, Z6
 	VFMADD231PS  Z19, Z20, Z7
-	VBROADCASTSS (BX)(DI*4), Z20
+	VBROADCASTSS (SI)(DI*4), Z20
 	VFMADD231PS  Z18, Z20, Z8
 	VFMADD231PS  Z19, Z20, Z9
-	VBROADCASTSS (BX)(R11*1), Z20
+	VBROADCASTSS (SI)(R11*1), Z20
 	VFMADD231PS  Z18, Z20, Z10
 	VFMADD231PS  Z19, Z20, Z11
-	VBROADCASTSS (BX)(R10*2), Z20
+	VBROADCASTSS (SI)(R10*2), Z20
 	VFMADD231PS  Z18, Z20, Z12
 	VFMADD231PS  Z19, Z20, Z13
-	VBROADCASTSS (R12), Z20
+	VBROADCASTSS (R13), Z20
 	VFMADD231PS  Z18, Z20, Z14
 	VFMADD231PS  Z19, Z20, Z15
-	VBROADCASTSS (BX)(DI*8), Z20
+	VBROADCASTSS (SI)(DI*8), Z20
 	VFMADD231PS  Z18, Z20, Z16
 	VFMADD231PS  Z19, Z20, Z17
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         SI
-	JNE          k637
+	ADDQ         R8, SI
+	ADDQ         R8, R13
+	DECQ         R12
+	JNE          k684
 
-summed638:
-	CMPQ        104(AX), $0x00
-	JEQ         plain639
+summed685:
+	CMPQ         104(AX), $0x01
+	JLT          plain686
+	JEQ          relu687
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z18
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z11, Z11
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z12, Z12
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z13, Z13
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z14, Z14
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z15, Z15
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z19
+	VMULPS       Z19, Z16, Z16
+	VMOVUPS.Z    64(DX), K1, Z19
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z19, K2
+	VMOVUPS.Z    Z18, K2, Z18
+	VMULPS       Z18, Z17, Z17
+	JMP          plain686
+
+relu687:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -9677,7 +11825,7 @@ summed638:
 	VMOVUPS.Z   Z17, K2, Z17
 	VMOVUPS     Z17, Z17
 
-plain639:
+plain686:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9704,31 +11852,34 @@ plain639:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end624
+	JMP     end670
 
-one633:
-	TESTQ   BX, BX
-	JEQ     zeros640
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z6
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z7
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z8
-	JMP     ready641
+one680:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros688
+	CMPQ    104(AX), $0x02
+	JEQ     zeros688
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z6
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z7
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z8
+	JMP     ready689
 
-zeros640:
+zeros688:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9739,38 +11890,88 @@ zeros640:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready641:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed643
+ready689:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed691
 
-k642:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k690:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z9
-	VFMADD231PS.BCST (BX), Z9, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z9, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z9, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z9, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z9, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z9, Z6
-	VFMADD231PS.BCST (R12), Z9, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z9, Z8
+	VFMADD231PS.BCST (SI), Z9, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z9, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z9, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z9, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z9, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z9, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z9, Z6
+	VFMADD231PS.BCST (R13), Z9, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z9, Z8
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k642
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k690
 
-summed643:
-	CMPQ        104(AX), $0x00
-	JEQ         plain644
+summed691:
+	CMPQ         104(AX), $0x01
+	JLT          plain692
+	JEQ          relu693
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z9
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z10
+	VMULPS       Z10, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K1
+	VMOVUPS.Z    Z9, K1, Z9
+	VMULPS       Z9, Z8, Z8
+	JMP          plain692
+
+relu693:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -9799,7 +12000,7 @@ summed643:
 	VMOVUPS.Z   Z8, K1, Z8
 	VMOVUPS     Z8, Z8
 
-plain644:
+plain692:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9817,37 +12018,40 @@ plain644:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end624
+	JMP     end670
 
-part634:
+part681:
 	CMPQ      SI, $0x08
-	JGT       more645
+	JGT       more694
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros646
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y8
-	JMP       ready647
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros695
+	CMPQ      104(AX), $0x02
+	JEQ       zeros695
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y8
+	JMP       ready696
 
-zeros646:
+zeros695:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -9858,38 +12062,88 @@ zeros646:
 	VPXORD Y7, Y7, Y7
 	VPXORD Y8, Y8, Y8
 
-ready647:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed649
+ready696:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed698
 
-k648:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k697:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y9
-	VFMADD231PS.BCST (BX), Y9, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y9, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y9, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y9, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y9, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y9, Y5
-	VFMADD231PS.BCST (BX)(R10*2), Y9, Y6
-	VFMADD231PS.BCST (R12), Y9, Y7
-	VFMADD231PS.BCST (BX)(DI*8), Y9, Y8
+	VFMADD231PS.BCST (SI), Y9, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y9, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y9, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y9, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y9, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y9, Y5
+	VFMADD231PS.BCST (SI)(R10*2), Y9, Y6
+	VFMADD231PS.BCST (R13), Y9, Y7
+	VFMADD231PS.BCST (SI)(DI*8), Y9, Y8
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k648
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k697
 
-summed649:
-	CMPQ        104(AX), $0x00
-	JEQ         plain650
+summed698:
+	CMPQ         104(AX), $0x01
+	JLT          plain699
+	JEQ          relu700
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y9
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y5, Y5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y6, Y6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y10
+	VMULPS       Y10, Y7, Y7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y10, K2
+	VMOVUPS.Z    Y9, K2, Y9
+	VMULPS       Y9, Y8, Y8
+	JMP          plain699
+
+relu700:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -9918,7 +12172,7 @@ summed649:
 	VMOVUPS.Z   Y8, K2, Y8
 	VMOVUPS     Y8, Y8
 
-plain650:
+plain699:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -9936,35 +12190,38 @@ plain650:
 	VMOVUPS Y7, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y8, K1, (CX)
-	JMP     end624
+	JMP     end670
 
-more645:
+more694:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros651
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z8
-	JMP       ready652
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros701
+	CMPQ      104(AX), $0x02
+	JEQ       zeros701
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z8
+	JMP       ready702
 
-zeros651:
+zeros701:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9975,38 +12232,88 @@ zeros651:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready652:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed654
+ready702:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed704
 
-k653:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k703:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z9
-	VFMADD231PS.BCST (BX), Z9, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z9, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z9, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z9, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z9, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z9, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z9, Z6
-	VFMADD231PS.BCST (R12), Z9, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z9, Z8
+	VFMADD231PS.BCST (SI), Z9, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z9, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z9, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z9, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z9, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z9, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z9, Z6
+	VFMADD231PS.BCST (R13), Z9, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z9, Z8
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k653
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k703
 
-summed654:
-	CMPQ        104(AX), $0x00
-	JEQ         plain655
+summed704:
+	CMPQ         104(AX), $0x01
+	JLT          plain705
+	JEQ          relu706
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z9
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z10
+	VMULPS       Z10, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z10
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z10, K2
+	VMOVUPS.Z    Z9, K2, Z9
+	VMULPS       Z9, Z8, Z8
+	JMP          plain705
+
+relu706:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10035,7 +12342,7 @@ summed654:
 	VMOVUPS.Z   Z8, K2, Z8
 	VMOVUPS     Z8, Z8
 
-plain655:
+plain705:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10054,7 +12361,7 @@ plain655:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end624:
+end670:
 	VZEROUPPER
 	RET
 
@@ -10072,12 +12379,14 @@ TEXT ·gemm10x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile657:
+tile708:
 	CMPQ    SI, $0x00000020
-	JLT     next658
+	JLT     next709
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros660
+	JEQ     zeros711
+	CMPQ    104(AX), $0x02
+	JEQ     zeros711
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10107,9 +12416,9 @@ tile657:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready661
+	JMP     ready712
 
-zeros660:
+zeros711:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10131,7 +12440,7 @@ zeros660:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready661:
+ready712:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -10140,9 +12449,9 @@ ready661:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed663
+	JLE   summed714
 
-k662:
+k713:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z20
@@ -10181,11 +12490,106 @@ k662:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k662
+	JNE          k713
 
-summed663:
-	CMPQ        104(AX), $0x00
-	JEQ         plain664
+summed714:
+	CMPQ         104(AX), $0x01
+	JLT          plain715
+	JEQ          relu716
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z20
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z0, Z0
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z2, Z2
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z4, Z4
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z6, Z6
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z8, Z8
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z10, Z10
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z12, Z12
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z13, Z13
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z14, Z14
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z15, Z15
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z16, Z16
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z17, Z17
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z21
+	VMULPS       Z21, Z18, Z18
+	VMOVUPS      64(R12), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K1
+	VMOVUPS.Z    Z20, K1, Z20
+	VMULPS       Z20, Z19, Z19
+	JMP          plain715
+
+relu716:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10247,7 +12651,7 @@ summed663:
 	VMOVUPS.Z   Z19, K1, Z19
 	VMOVUPS     Z19, Z19
 
-plain664:
+plain715:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -10281,58 +12685,61 @@ plain664:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same659
+	JEQ     same710
 	ADDQ    $0x00000080, BX
 
-same659:
+same710:
 	SUBQ $0x00000020, SI
-	JMP  tile657
+	JMP  tile708
 
-next658:
+next709:
 	TESTQ     SI, SI
-	JLE       end656
+	JLE       end707
 	CMPQ      SI, $0x10
-	JEQ       one665
-	JLT       part666
+	JEQ       one717
+	JLT       part718
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros667
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z14
-	VMOVUPS.Z 64(BX), K1, Z15
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z16
-	VMOVUPS.Z 64(BX), K1, Z17
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z18
-	VMOVUPS.Z 64(BX), K1, Z19
-	JMP       ready668
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros719
+	CMPQ      104(AX), $0x02
+	JEQ       zeros719
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z12
+	VMOVUPS.Z 64(SI), K1, Z13
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z14
+	VMOVUPS.Z 64(SI), K1, Z15
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z16
+	VMOVUPS.Z 64(SI), K1, Z17
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z18
+	VMOVUPS.Z 64(SI), K1, Z19
+	JMP       ready720
 
-zeros667:
+zeros719:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10354,60 +12761,155 @@ zeros667:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready668:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed670
+ready720:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed722
 
-k669:
-	PREFETCHT0   (R13)
-	ADDQ         120(AX), R13
+k721:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z20
 	VMOVUPS.Z    64(DX), K1, Z21
-	VBROADCASTSS (BX), Z22
+	VBROADCASTSS (SI), Z22
 	VFMADD231PS  Z20, Z22, Z0
 	VFMADD231PS  Z21, Z22, Z1
-	VBROADCASTSS (BX)(DI*1), Z22
+	VBROADCASTSS (SI)(DI*1), Z22
 	VFMADD231PS  Z20, Z22, Z2
 	VFMADD231PS  Z21, Z22, Z3
-	VBROADCASTSS (BX)(DI*2), Z22
+	VBROADCASTSS (SI)(DI*2), Z22
 	VFMADD231PS  Z20, Z22, Z4
 	VFMADD231PS  Z21, Z22, Z5
-	VBROADCASTSS (BX)(R10*1), Z22
+	VBROADCASTSS (SI)(R10*1), Z22
 	VFMADD231PS  Z20, Z22, Z6
 	VFMADD231PS  Z21, Z22, Z7
-	VBROADCASTSS (BX)(DI*4), Z22
+	VBROADCASTSS (SI)(DI*4), Z22
 	VFMADD231PS  Z20, Z22, Z8
 	VFMADD231PS  Z21, Z22, Z9
-	VBROADCASTSS (BX)(R11*1), Z22
+	VBROADCASTSS (SI)(R11*1), Z22
 	VFMADD231PS  Z20, Z22, Z10
 	VFMADD231PS  Z21, Z22, Z11
-	VBROADCASTSS (BX)(R10*2), Z22
+	VBROADCASTSS (SI)(R10*2), Z22
 	VFMADD231PS  Z20, Z22, Z12
 	VFMADD231PS  Z21, Z22, Z13
-	VBROADCASTSS (R12), Z22
+	VBROADCASTSS (R13), Z22
 	VFMADD231PS  Z20, Z22, Z14
 	VFMADD231PS  Z21, Z22, Z15
-	VBROADCASTSS (BX)(DI*8), Z22
+	VBROADCASTSS (SI)(DI*8), Z22
 	VFMADD231PS  Z20, Z22, Z16
 	VFMADD231PS  Z21, Z22, Z17
-	VBROADCASTSS (R12)(DI*2), Z22
+	VBROADCASTSS (R13)(DI*2), Z22
 	VFMADD231PS  Z20, Z22, Z18
 	VFMADD231PS  Z21, Z22, Z19
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         SI
-	JNE          k669
+	ADDQ         R8, SI
+	ADDQ         R8, R13
+	DECQ         R12
+	JNE          k721
 
-summed670:
-	CMPQ        104(AX), $0x00
-	JEQ         plain671
+summed722:
+	CMPQ         104(AX), $0x01
+	JLT          plain723
+	JEQ          relu724
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z20
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z11, Z11
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z12, Z12
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z13, Z13
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z14, Z14
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z15, Z15
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z16, Z16
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z17, Z17
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z21
+	VMULPS       Z21, Z18, Z18
+	VMOVUPS.Z    64(DX), K1, Z21
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z21, K2
+	VMOVUPS.Z    Z20, K2, Z20
+	VMULPS       Z20, Z19, Z19
+	JMP          plain723
+
+relu724:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10469,7 +12971,7 @@ summed670:
 	VMOVUPS.Z   Z19, K2, Z19
 	VMOVUPS     Z19, Z19
 
-plain671:
+plain723:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -10499,33 +13001,36 @@ plain671:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end656
+	JMP     end707
 
-one665:
-	TESTQ   BX, BX
-	JEQ     zeros672
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z6
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z7
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z8
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z9
-	JMP     ready673
+one717:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros725
+	CMPQ    104(AX), $0x02
+	JEQ     zeros725
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z6
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z7
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z8
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z9
+	JMP     ready726
 
-zeros672:
+zeros725:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10537,39 +13042,94 @@ zeros672:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready673:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed675
+ready726:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed728
 
-k674:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k727:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z10
-	VFMADD231PS.BCST (BX), Z10, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z10, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z10, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z10, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z10, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z10, Z6
-	VFMADD231PS.BCST (R12), Z10, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z10, Z8
-	VFMADD231PS.BCST (R12)(DI*2), Z10, Z9
+	VFMADD231PS.BCST (SI), Z10, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z10, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z10, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z10, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z10, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z10, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z10, Z6
+	VFMADD231PS.BCST (R13), Z10, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(DI*2), Z10, Z9
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k674
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k727
 
-summed675:
-	CMPQ        104(AX), $0x00
-	JEQ         plain676
+summed728:
+	CMPQ         104(AX), $0x01
+	JLT          plain729
+	JEQ          relu730
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z10
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z11
+	VMULPS       Z11, Z8, Z8
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K1
+	VMOVUPS.Z    Z10, K1, Z10
+	VMULPS       Z10, Z9, Z9
+	JMP          plain729
+
+relu730:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -10601,7 +13161,7 @@ summed675:
 	VMOVUPS.Z   Z9, K1, Z9
 	VMOVUPS     Z9, Z9
 
-plain676:
+plain729:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -10621,39 +13181,42 @@ plain676:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end656
+	JMP     end707
 
-part666:
+part718:
 	CMPQ      SI, $0x08
-	JGT       more677
+	JGT       more731
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros678
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y8
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y9
-	JMP       ready679
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros732
+	CMPQ      104(AX), $0x02
+	JEQ       zeros732
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y8
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y9
+	JMP       ready733
 
-zeros678:
+zeros732:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -10665,39 +13228,94 @@ zeros678:
 	VPXORD Y8, Y8, Y8
 	VPXORD Y9, Y9, Y9
 
-ready679:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed681
+ready733:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed735
 
-k680:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k734:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y10
-	VFMADD231PS.BCST (BX), Y10, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y10, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y10, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y10, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y10, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y10, Y5
-	VFMADD231PS.BCST (BX)(R10*2), Y10, Y6
-	VFMADD231PS.BCST (R12), Y10, Y7
-	VFMADD231PS.BCST (BX)(DI*8), Y10, Y8
-	VFMADD231PS.BCST (R12)(DI*2), Y10, Y9
+	VFMADD231PS.BCST (SI), Y10, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y10, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y10, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y10, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y10, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y10, Y5
+	VFMADD231PS.BCST (SI)(R10*2), Y10, Y6
+	VFMADD231PS.BCST (R13), Y10, Y7
+	VFMADD231PS.BCST (SI)(DI*8), Y10, Y8
+	VFMADD231PS.BCST (R13)(DI*2), Y10, Y9
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k680
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k734
 
-summed681:
-	CMPQ        104(AX), $0x00
-	JEQ         plain682
+summed735:
+	CMPQ         104(AX), $0x01
+	JLT          plain736
+	JEQ          relu737
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y10
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y5, Y5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y6, Y6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y7, Y7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y11
+	VMULPS       Y11, Y8, Y8
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y11, K2
+	VMOVUPS.Z    Y10, K2, Y10
+	VMULPS       Y10, Y9, Y9
+	JMP          plain736
+
+relu737:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -10729,7 +13347,7 @@ summed681:
 	VMOVUPS.Z   Y9, K2, Y9
 	VMOVUPS     Y9, Y9
 
-plain682:
+plain736:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -10749,37 +13367,40 @@ plain682:
 	VMOVUPS Y8, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y9, K1, (CX)
-	JMP     end656
+	JMP     end707
 
-more677:
+more731:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros683
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z8
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z9
-	JMP       ready684
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros738
+	CMPQ      104(AX), $0x02
+	JEQ       zeros738
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z8
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z9
+	JMP       ready739
 
-zeros683:
+zeros738:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10791,39 +13412,94 @@ zeros683:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready684:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed686
+ready739:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed741
 
-k685:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k740:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z10
-	VFMADD231PS.BCST (BX), Z10, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z10, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z10, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z10, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z10, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z10, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z10, Z6
-	VFMADD231PS.BCST (R12), Z10, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z10, Z8
-	VFMADD231PS.BCST (R12)(DI*2), Z10, Z9
+	VFMADD231PS.BCST (SI), Z10, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z10, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z10, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z10, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z10, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z10, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z10, Z6
+	VFMADD231PS.BCST (R13), Z10, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z10, Z8
+	VFMADD231PS.BCST (R13)(DI*2), Z10, Z9
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k685
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k740
 
-summed686:
-	CMPQ        104(AX), $0x00
-	JEQ         plain687
+summed741:
+	CMPQ         104(AX), $0x01
+	JLT          plain742
+	JEQ          relu743
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z10
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z11
+	VMULPS       Z11, Z8, Z8
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z11
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z11, K2
+	VMOVUPS.Z    Z10, K2, Z10
+	VMULPS       Z10, Z9, Z9
+	JMP          plain742
+
+relu743:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -10855,7 +13531,7 @@ summed686:
 	VMOVUPS.Z   Z9, K2, Z9
 	VMOVUPS     Z9, Z9
 
-plain687:
+plain742:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10876,7 +13552,7 @@ plain687:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end656:
+end707:
 	VZEROUPPER
 	RET
 
@@ -10894,12 +13570,14 @@ TEXT ·gemm11x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile689:
+tile745:
 	CMPQ    SI, $0x00000020
-	JLT     next690
+	JLT     next746
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros692
+	JEQ     zeros748
+	CMPQ    104(AX), $0x02
+	JEQ     zeros748
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10932,9 +13610,9 @@ tile689:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready693
+	JMP     ready749
 
-zeros692:
+zeros748:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10958,7 +13636,7 @@ zeros692:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready693:
+ready749:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -10967,9 +13645,9 @@ ready693:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed695
+	JLE   summed751
 
-k694:
+k750:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z22
@@ -11011,11 +13689,115 @@ k694:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k694
+	JNE          k750
 
-summed695:
-	CMPQ        104(AX), $0x00
-	JEQ         plain696
+summed751:
+	CMPQ         104(AX), $0x01
+	JLT          plain752
+	JEQ          relu753
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z22
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z0, Z0
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z2, Z2
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z4, Z4
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z6, Z6
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z8, Z8
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z10, Z10
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z12, Z12
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z13, Z13
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z14, Z14
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z15, Z15
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z16, Z16
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z17, Z17
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z18, Z18
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z19, Z19
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z23
+	VMULPS       Z23, Z20, Z20
+	VMOVUPS      64(R12), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K1
+	VMOVUPS.Z    Z22, K1, Z22
+	VMULPS       Z22, Z21, Z21
+	JMP          plain752
+
+relu753:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -11083,7 +13865,7 @@ summed695:
 	VMOVUPS.Z   Z21, K1, Z21
 	VMOVUPS     Z21, Z21
 
-plain696:
+plain752:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -11120,61 +13902,64 @@ plain696:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same691
+	JEQ     same747
 	ADDQ    $0x00000080, BX
 
-same691:
+same747:
 	SUBQ $0x00000020, SI
-	JMP  tile689
+	JMP  tile745
 
-next690:
+next746:
 	TESTQ     SI, SI
-	JLE       end688
+	JLE       end744
 	CMPQ      SI, $0x10
-	JEQ       one697
-	JLT       part698
+	JEQ       one754
+	JLT       part755
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros699
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z14
-	VMOVUPS.Z 64(BX), K1, Z15
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z16
-	VMOVUPS.Z 64(BX), K1, Z17
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z18
-	VMOVUPS.Z 64(BX), K1, Z19
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z20
-	VMOVUPS.Z 64(BX), K1, Z21
-	JMP       ready700
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros756
+	CMPQ      104(AX), $0x02
+	JEQ       zeros756
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z12
+	VMOVUPS.Z 64(SI), K1, Z13
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z14
+	VMOVUPS.Z 64(SI), K1, Z15
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z16
+	VMOVUPS.Z 64(SI), K1, Z17
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z18
+	VMOVUPS.Z 64(SI), K1, Z19
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z20
+	VMOVUPS.Z 64(SI), K1, Z21
+	JMP       ready757
 
-zeros699:
+zeros756:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11198,63 +13983,167 @@ zeros699:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready700:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed702
+ready757:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed759
 
-k701:
-	PREFETCHT0   (R13)
-	ADDQ         120(AX), R13
+k758:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z22
 	VMOVUPS.Z    64(DX), K1, Z23
-	VBROADCASTSS (BX), Z24
+	VBROADCASTSS (SI), Z24
 	VFMADD231PS  Z22, Z24, Z0
 	VFMADD231PS  Z23, Z24, Z1
-	VBROADCASTSS (BX)(DI*1), Z24
+	VBROADCASTSS (SI)(DI*1), Z24
 	VFMADD231PS  Z22, Z24, Z2
 	VFMADD231PS  Z23, Z24, Z3
-	VBROADCASTSS (BX)(DI*2), Z24
+	VBROADCASTSS (SI)(DI*2), Z24
 	VFMADD231PS  Z22, Z24, Z4
 	VFMADD231PS  Z23, Z24, Z5
-	VBROADCASTSS (BX)(R10*1), Z24
+	VBROADCASTSS (SI)(R10*1), Z24
 	VFMADD231PS  Z22, Z24, Z6
 	VFMADD231PS  Z23, Z24, Z7
-	VBROADCASTSS (BX)(DI*4), Z24
+	VBROADCASTSS (SI)(DI*4), Z24
 	VFMADD231PS  Z22, Z24, Z8
 	VFMADD231PS  Z23, Z24, Z9
-	VBROADCASTSS (BX)(R11*1), Z24
+	VBROADCASTSS (SI)(R11*1), Z24
 	VFMADD231PS  Z22, Z24, Z10
 	VFMADD231PS  Z23, Z24, Z11
-	VBROADCASTSS (BX)(R10*2), Z24
+	VBROADCASTSS (SI)(R10*2), Z24
 	VFMADD231PS  Z22, Z24, Z12
 	VFMADD231PS  Z23, Z24, Z13
-	VBROADCASTSS (R12), Z24
+	VBROADCASTSS (R13), Z24
 	VFMADD231PS  Z22, Z24, Z14
 	VFMADD231PS  Z23, Z24, Z15
-	VBROADCASTSS (BX)(DI*8), Z24
+	VBROADCASTSS (SI)(DI*8), Z24
 	VFMADD231PS  Z22, Z24, Z16
 	VFMADD231PS  Z23, Z24, Z17
-	VBROADCASTSS (R12)(DI*2), Z24
+	VBROADCASTSS (R13)(DI*2), Z24
 	VFMADD231PS  Z22, Z24, Z18
 	VFMADD231PS  Z23, Z24, Z19
-	VBROADCASTSS (BX)(R11*2), Z24
+	VBROADCASTSS (SI)(R11*2), Z24
 	VFMADD231PS  Z22, Z24, Z20
 	VFMADD231PS  Z23, Z24, Z21
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         SI
-	JNE          k701
+	ADDQ         R8, SI
+	ADDQ         R8, R13
+	DECQ         R12
+	JNE          k758
 
-summed702:
-	CMPQ        104(AX), $0x00
-	JEQ         plain703
+summed759:
+	CMPQ         104(AX), $0x01
+	JLT          plain760
+	JEQ          relu761
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z22
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z11, Z11
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z12, Z12
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z13, Z13
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z14, Z14
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z15, Z15
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z16, Z16
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z17, Z17
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z18, Z18
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z19, Z19
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z23
+	VMULPS       Z23, Z20, Z20
+	VMOVUPS.Z    64(DX), K1, Z23
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z23, K2
+	VMOVUPS.Z    Z22, K2, Z22
+	VMULPS       Z22, Z21, Z21
+	JMP          plain760
+
+relu761:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -11322,7 +14211,7 @@ summed702:
 	VMOVUPS.Z   Z21, K2, Z21
 	VMOVUPS     Z21, Z21
 
-plain703:
+plain760:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -11355,35 +14244,38 @@ plain703:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end688
+	JMP     end744
 
-one697:
-	TESTQ   BX, BX
-	JEQ     zeros704
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z6
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z7
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z8
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z9
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z10
-	JMP     ready705
+one754:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros762
+	CMPQ    104(AX), $0x02
+	JEQ     zeros762
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z6
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z7
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z8
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z9
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z10
+	JMP     ready763
 
-zeros704:
+zeros762:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11396,40 +14288,100 @@ zeros704:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready705:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed707
+ready763:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed765
 
-k706:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k764:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z11
-	VFMADD231PS.BCST (BX), Z11, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z11, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z11, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z11, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z11, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z11, Z6
-	VFMADD231PS.BCST (R12), Z11, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z11, Z8
-	VFMADD231PS.BCST (R12)(DI*2), Z11, Z9
-	VFMADD231PS.BCST (BX)(R11*2), Z11, Z10
+	VFMADD231PS.BCST (SI), Z11, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z11, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z11, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z11, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z11, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z11, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z11, Z6
+	VFMADD231PS.BCST (R13), Z11, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(DI*2), Z11, Z9
+	VFMADD231PS.BCST (SI)(R11*2), Z11, Z10
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k706
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k764
 
-summed707:
-	CMPQ        104(AX), $0x00
-	JEQ         plain708
+summed765:
+	CMPQ         104(AX), $0x01
+	JLT          plain766
+	JEQ          relu767
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z11
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z8, Z8
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z12
+	VMULPS       Z12, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K1
+	VMOVUPS.Z    Z11, K1, Z11
+	VMULPS       Z11, Z10, Z10
+	JMP          plain766
+
+relu767:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -11464,7 +14416,7 @@ summed707:
 	VMOVUPS.Z   Z10, K1, Z10
 	VMOVUPS     Z10, Z10
 
-plain708:
+plain766:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -11486,41 +14438,44 @@ plain708:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end688
+	JMP     end744
 
-part698:
+part755:
 	CMPQ      SI, $0x08
-	JGT       more709
+	JGT       more768
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros710
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y8
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y9
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y10
-	JMP       ready711
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros769
+	CMPQ      104(AX), $0x02
+	JEQ       zeros769
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y8
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y9
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y10
+	JMP       ready770
 
-zeros710:
+zeros769:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -11533,40 +14488,100 @@ zeros710:
 	VPXORD Y9, Y9, Y9
 	VPXORD Y10, Y10, Y10
 
-ready711:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed713
+ready770:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed772
 
-k712:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k771:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y11
-	VFMADD231PS.BCST (BX), Y11, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y11, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y11, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y11, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y11, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y11, Y5
-	VFMADD231PS.BCST (BX)(R10*2), Y11, Y6
-	VFMADD231PS.BCST (R12), Y11, Y7
-	VFMADD231PS.BCST (BX)(DI*8), Y11, Y8
-	VFMADD231PS.BCST (R12)(DI*2), Y11, Y9
-	VFMADD231PS.BCST (BX)(R11*2), Y11, Y10
+	VFMADD231PS.BCST (SI), Y11, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y11, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y11, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y11, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y11, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y11, Y5
+	VFMADD231PS.BCST (SI)(R10*2), Y11, Y6
+	VFMADD231PS.BCST (R13), Y11, Y7
+	VFMADD231PS.BCST (SI)(DI*8), Y11, Y8
+	VFMADD231PS.BCST (R13)(DI*2), Y11, Y9
+	VFMADD231PS.BCST (SI)(R11*2), Y11, Y10
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k712
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k771
 
-summed713:
-	CMPQ        104(AX), $0x00
-	JEQ         plain714
+summed772:
+	CMPQ         104(AX), $0x01
+	JLT          plain773
+	JEQ          relu774
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y11
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y5, Y5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y6, Y6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y7, Y7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y8, Y8
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y12
+	VMULPS       Y12, Y9, Y9
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y12, K2
+	VMOVUPS.Z    Y11, K2, Y11
+	VMULPS       Y11, Y10, Y10
+	JMP          plain773
+
+relu774:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -11601,7 +14616,7 @@ summed713:
 	VMOVUPS.Z   Y10, K2, Y10
 	VMOVUPS     Y10, Y10
 
-plain714:
+plain773:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -11623,39 +14638,42 @@ plain714:
 	VMOVUPS Y9, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y10, K1, (CX)
-	JMP     end688
+	JMP     end744
 
-more709:
+more768:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros715
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z8
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z10
-	JMP       ready716
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros775
+	CMPQ      104(AX), $0x02
+	JEQ       zeros775
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z8
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z10
+	JMP       ready776
 
-zeros715:
+zeros775:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11668,40 +14686,100 @@ zeros715:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready716:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed718
+ready776:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed778
 
-k717:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k777:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z11
-	VFMADD231PS.BCST (BX), Z11, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z11, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z11, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z11, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z11, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z11, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z11, Z6
-	VFMADD231PS.BCST (R12), Z11, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z11, Z8
-	VFMADD231PS.BCST (R12)(DI*2), Z11, Z9
-	VFMADD231PS.BCST (BX)(R11*2), Z11, Z10
+	VFMADD231PS.BCST (SI), Z11, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z11, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z11, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z11, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z11, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z11, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z11, Z6
+	VFMADD231PS.BCST (R13), Z11, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z11, Z8
+	VFMADD231PS.BCST (R13)(DI*2), Z11, Z9
+	VFMADD231PS.BCST (SI)(R11*2), Z11, Z10
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k717
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k777
 
-summed718:
-	CMPQ        104(AX), $0x00
-	JEQ         plain719
+summed778:
+	CMPQ         104(AX), $0x01
+	JLT          plain779
+	JEQ          relu780
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z11
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z8, Z8
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z12
+	VMULPS       Z12, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z12
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z12, K2
+	VMOVUPS.Z    Z11, K2, Z11
+	VMULPS       Z11, Z10, Z10
+	JMP          plain779
+
+relu780:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -11736,7 +14814,7 @@ summed718:
 	VMOVUPS.Z   Z10, K2, Z10
 	VMOVUPS     Z10, Z10
 
-plain719:
+plain779:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -11759,7 +14837,7 @@ plain719:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end688:
+end744:
 	VZEROUPPER
 	RET
 
@@ -11777,12 +14855,14 @@ TEXT ·gemm12x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile721:
+tile782:
 	CMPQ    SI, $0x00000020
-	JLT     next722
+	JLT     next783
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros724
+	JEQ     zeros785
+	CMPQ    104(AX), $0x02
+	JEQ     zeros785
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -11818,9 +14898,9 @@ tile721:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready725
+	JMP     ready786
 
-zeros724:
+zeros785:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11846,7 +14926,7 @@ zeros724:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready725:
+ready786:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -11855,9 +14935,9 @@ ready725:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed727
+	JLE   summed788
 
-k726:
+k787:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z24
@@ -11902,11 +14982,124 @@ k726:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k726
+	JNE          k787
 
-summed727:
-	CMPQ        104(AX), $0x00
-	JEQ         plain728
+summed788:
+	CMPQ         104(AX), $0x01
+	JLT          plain789
+	JEQ          relu790
+	MOVQ         BX, R12
+	VBROADCASTSS word_3f800000<>+0(SB), Z24
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z0, Z0
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z1, Z1
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z2, Z2
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z3, Z3
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z4, Z4
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z5, Z5
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z6, Z6
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z7, Z7
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z8, Z8
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z9, Z9
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z10, Z10
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z11, Z11
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z12, Z12
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z13, Z13
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z14, Z14
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z15, Z15
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z16, Z16
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z17, Z17
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z18, Z18
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z19, Z19
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z20, Z20
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z21, Z21
+	ADDQ         80(AX), R12
+	VMOVUPS      (R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z25
+	VMULPS       Z25, Z22, Z22
+	VMOVUPS      64(R12), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K1
+	VMOVUPS.Z    Z24, K1, Z24
+	VMULPS       Z24, Z23, Z23
+	JMP          plain789
+
+relu790:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -11980,7 +15173,7 @@ summed727:
 	VMOVUPS.Z   Z23, K1, Z23
 	VMOVUPS     Z23, Z23
 
-plain728:
+plain789:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -12020,64 +15213,67 @@ plain728:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same723
+	JEQ     same784
 	ADDQ    $0x00000080, BX
 
-same723:
+same784:
 	SUBQ $0x00000020, SI
-	JMP  tile721
+	JMP  tile782
 
-next722:
+next783:
 	TESTQ     SI, SI
-	JLE       end720
+	JLE       end781
 	CMPQ      SI, $0x10
-	JEQ       one729
-	JLT       part730
+	JEQ       one791
+	JLT       part792
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros731
-	VMOVUPS   (BX), Z0
-	VMOVUPS.Z 64(BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z2
-	VMOVUPS.Z 64(BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z4
-	VMOVUPS.Z 64(BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z6
-	VMOVUPS.Z 64(BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z8
-	VMOVUPS.Z 64(BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z10
-	VMOVUPS.Z 64(BX), K1, Z11
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z12
-	VMOVUPS.Z 64(BX), K1, Z13
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z14
-	VMOVUPS.Z 64(BX), K1, Z15
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z16
-	VMOVUPS.Z 64(BX), K1, Z17
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z18
-	VMOVUPS.Z 64(BX), K1, Z19
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z20
-	VMOVUPS.Z 64(BX), K1, Z21
-	ADDQ      80(AX), BX
-	VMOVUPS   (BX), Z22
-	VMOVUPS.Z 64(BX), K1, Z23
-	JMP       ready732
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros793
+	CMPQ      104(AX), $0x02
+	JEQ       zeros793
+	VMOVUPS   (SI), Z0
+	VMOVUPS.Z 64(SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z2
+	VMOVUPS.Z 64(SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z4
+	VMOVUPS.Z 64(SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z6
+	VMOVUPS.Z 64(SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z8
+	VMOVUPS.Z 64(SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z10
+	VMOVUPS.Z 64(SI), K1, Z11
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z12
+	VMOVUPS.Z 64(SI), K1, Z13
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z14
+	VMOVUPS.Z 64(SI), K1, Z15
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z16
+	VMOVUPS.Z 64(SI), K1, Z17
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z18
+	VMOVUPS.Z 64(SI), K1, Z19
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z20
+	VMOVUPS.Z 64(SI), K1, Z21
+	ADDQ      80(AX), SI
+	VMOVUPS   (SI), Z22
+	VMOVUPS.Z 64(SI), K1, Z23
+	JMP       ready794
 
-zeros731:
+zeros793:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12103,66 +15299,179 @@ zeros731:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready732:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed734
+ready794:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed796
 
-k733:
-	PREFETCHT0   (R13)
-	ADDQ         120(AX), R13
+k795:
+	PREFETCHT0   (R14)
+	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z24
 	VMOVUPS.Z    64(DX), K1, Z25
-	VBROADCASTSS (BX), Z26
+	VBROADCASTSS (SI), Z26
 	VFMADD231PS  Z24, Z26, Z0
 	VFMADD231PS  Z25, Z26, Z1
-	VBROADCASTSS (BX)(DI*1), Z26
+	VBROADCASTSS (SI)(DI*1), Z26
 	VFMADD231PS  Z24, Z26, Z2
 	VFMADD231PS  Z25, Z26, Z3
-	VBROADCASTSS (BX)(DI*2), Z26
+	VBROADCASTSS (SI)(DI*2), Z26
 	VFMADD231PS  Z24, Z26, Z4
 	VFMADD231PS  Z25, Z26, Z5
-	VBROADCASTSS (BX)(R10*1), Z26
+	VBROADCASTSS (SI)(R10*1), Z26
 	VFMADD231PS  Z24, Z26, Z6
 	VFMADD231PS  Z25, Z26, Z7
-	VBROADCASTSS (BX)(DI*4), Z26
+	VBROADCASTSS (SI)(DI*4), Z26
 	VFMADD231PS  Z24, Z26, Z8
 	VFMADD231PS  Z25, Z26, Z9
-	VBROADCASTSS (BX)(R11*1), Z26
+	VBROADCASTSS (SI)(R11*1), Z26
 	VFMADD231PS  Z24, Z26, Z10
 	VFMADD231PS  Z25, Z26, Z11
-	VBROADCASTSS (BX)(R10*2), Z26
+	VBROADCASTSS (SI)(R10*2), Z26
 	VFMADD231PS  Z24, Z26, Z12
 	VFMADD231PS  Z25, Z26, Z13
-	VBROADCASTSS (R12), Z26
+	VBROADCASTSS (R13), Z26
 	VFMADD231PS  Z24, Z26, Z14
 	VFMADD231PS  Z25, Z26, Z15
-	VBROADCASTSS (BX)(DI*8), Z26
+	VBROADCASTSS (SI)(DI*8), Z26
 	VFMADD231PS  Z24, Z26, Z16
 	VFMADD231PS  Z25, Z26, Z17
-	VBROADCASTSS (R12)(DI*2), Z26
+	VBROADCASTSS (R13)(DI*2), Z26
 	VFMADD231PS  Z24, Z26, Z18
 	VFMADD231PS  Z25, Z26, Z19
-	VBROADCASTSS (BX)(R11*2), Z26
+	VBROADCASTSS (SI)(R11*2), Z26
 	VFMADD231PS  Z24, Z26, Z20
 	VFMADD231PS  Z25, Z26, Z21
-	VBROADCASTSS (R12)(DI*4), Z26
+	VBROADCASTSS (R13)(DI*4), Z26
 	VFMADD231PS  Z24, Z26, Z22
 	VFMADD231PS  Z25, Z26, Z23
 	ADDQ         R9, DX
-	ADDQ         R8, BX
-	ADDQ         R8, R12
-	DECQ         SI
-	JNE          k733
+	ADDQ         R8, SI
+	ADDQ         R8, R13
+	DECQ         R12
+	JNE          k795
 
-summed734:
-	CMPQ        104(AX), $0x00
-	JEQ         plain735
+summed796:
+	CMPQ         104(AX), $0x01
+	JLT          plain797
+	JEQ          relu798
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z24
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z0, Z0
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z2, Z2
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z4, Z4
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z6, Z6
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z8, Z8
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z10, Z10
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z11, Z11
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z12, Z12
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z13, Z13
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z14, Z14
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z15, Z15
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z16, Z16
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z17, Z17
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z18, Z18
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z19, Z19
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z20, Z20
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z21, Z21
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z25
+	VMULPS       Z25, Z22, Z22
+	VMOVUPS.Z    64(DX), K1, Z25
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z25, K2
+	VMOVUPS.Z    Z24, K2, Z24
+	VMULPS       Z24, Z23, Z23
+	JMP          plain797
+
+relu798:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -12236,7 +15545,7 @@ summed734:
 	VMOVUPS.Z   Z23, K2, Z23
 	VMOVUPS     Z23, Z23
 
-plain735:
+plain797:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -12272,37 +15581,40 @@ plain735:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end720
+	JMP     end781
 
-one729:
-	TESTQ   BX, BX
-	JEQ     zeros736
-	VMOVUPS (BX), Z0
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z1
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z2
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z3
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z4
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z5
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z6
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z7
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z8
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z9
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z10
-	ADDQ    80(AX), BX
-	VMOVUPS (BX), Z11
-	JMP     ready737
+one791:
+	MOVQ    BX, SI
+	TESTQ   SI, SI
+	JEQ     zeros799
+	CMPQ    104(AX), $0x02
+	JEQ     zeros799
+	VMOVUPS (SI), Z0
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z1
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z2
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z3
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z4
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z5
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z6
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z7
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z8
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z9
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z10
+	ADDQ    80(AX), SI
+	VMOVUPS (SI), Z11
+	JMP     ready800
 
-zeros736:
+zeros799:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12316,41 +15628,106 @@ zeros736:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready737:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed739
+ready800:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed802
 
-k738:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k801:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z12
-	VFMADD231PS.BCST (BX), Z12, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z12, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z12, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z12, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z12, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z12, Z6
-	VFMADD231PS.BCST (R12), Z12, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z12, Z8
-	VFMADD231PS.BCST (R12)(DI*2), Z12, Z9
-	VFMADD231PS.BCST (BX)(R11*2), Z12, Z10
-	VFMADD231PS.BCST (R12)(DI*4), Z12, Z11
+	VFMADD231PS.BCST (SI), Z12, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z12, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z12, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z12, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z12, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z12, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z12, Z6
+	VFMADD231PS.BCST (R13), Z12, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(DI*2), Z12, Z9
+	VFMADD231PS.BCST (SI)(R11*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(DI*4), Z12, Z11
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k738
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k801
 
-summed739:
-	CMPQ        104(AX), $0x00
-	JEQ         plain740
+summed802:
+	CMPQ         104(AX), $0x01
+	JLT          plain803
+	JEQ          relu804
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z12
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z8, Z8
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z13
+	VMULPS       Z13, Z10, Z10
+	ADDQ         80(AX), DX
+	VMOVUPS      (DX), Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K1
+	VMOVUPS.Z    Z12, K1, Z12
+	VMULPS       Z12, Z11, Z11
+	JMP          plain803
+
+relu804:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K1
 	VMOVUPS.Z   Z0, K1, Z0
 	VMOVUPS     Z0, Z0
@@ -12388,7 +15765,7 @@ summed739:
 	VMOVUPS.Z   Z11, K1, Z11
 	VMOVUPS     Z11, Z11
 
-plain740:
+plain803:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -12412,43 +15789,46 @@ plain740:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end720
+	JMP     end781
 
-part730:
+part792:
 	CMPQ      SI, $0x08
-	JGT       more741
+	JGT       more805
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros742
-	VMOVUPS.Z (BX), K1, Y0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y8
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y9
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y10
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Y11
-	JMP       ready743
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros806
+	CMPQ      104(AX), $0x02
+	JEQ       zeros806
+	VMOVUPS.Z (SI), K1, Y0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y8
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y9
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y10
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Y11
+	JMP       ready807
 
-zeros742:
+zeros806:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -12462,41 +15842,106 @@ zeros742:
 	VPXORD Y10, Y10, Y10
 	VPXORD Y11, Y11, Y11
 
-ready743:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed745
+ready807:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed809
 
-k744:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k808:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y12
-	VFMADD231PS.BCST (BX), Y12, Y0
-	VFMADD231PS.BCST (BX)(DI*1), Y12, Y1
-	VFMADD231PS.BCST (BX)(DI*2), Y12, Y2
-	VFMADD231PS.BCST (BX)(R10*1), Y12, Y3
-	VFMADD231PS.BCST (BX)(DI*4), Y12, Y4
-	VFMADD231PS.BCST (BX)(R11*1), Y12, Y5
-	VFMADD231PS.BCST (BX)(R10*2), Y12, Y6
-	VFMADD231PS.BCST (R12), Y12, Y7
-	VFMADD231PS.BCST (BX)(DI*8), Y12, Y8
-	VFMADD231PS.BCST (R12)(DI*2), Y12, Y9
-	VFMADD231PS.BCST (BX)(R11*2), Y12, Y10
-	VFMADD231PS.BCST (R12)(DI*4), Y12, Y11
+	VFMADD231PS.BCST (SI), Y12, Y0
+	VFMADD231PS.BCST (SI)(DI*1), Y12, Y1
+	VFMADD231PS.BCST (SI)(DI*2), Y12, Y2
+	VFMADD231PS.BCST (SI)(R10*1), Y12, Y3
+	VFMADD231PS.BCST (SI)(DI*4), Y12, Y4
+	VFMADD231PS.BCST (SI)(R11*1), Y12, Y5
+	VFMADD231PS.BCST (SI)(R10*2), Y12, Y6
+	VFMADD231PS.BCST (R13), Y12, Y7
+	VFMADD231PS.BCST (SI)(DI*8), Y12, Y8
+	VFMADD231PS.BCST (R13)(DI*2), Y12, Y9
+	VFMADD231PS.BCST (SI)(R11*2), Y12, Y10
+	VFMADD231PS.BCST (R13)(DI*4), Y12, Y11
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k744
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k808
 
-summed745:
-	CMPQ        104(AX), $0x00
-	JEQ         plain746
+summed809:
+	CMPQ         104(AX), $0x01
+	JLT          plain810
+	JEQ          relu811
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Y12
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y0, Y0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y1, Y1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y2, Y2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y3, Y3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y4, Y4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y5, Y5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y6, Y6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y7, Y7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y8, Y8
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y9, Y9
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y13
+	VMULPS       Y13, Y10, Y10
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Y13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Y13, K2
+	VMOVUPS.Z    Y12, K2, Y12
+	VMULPS       Y12, Y11, Y11
+	JMP          plain810
+
+relu811:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Y0, K2
 	VMOVUPS.Z   Y0, K2, Y0
 	VMOVUPS     Y0, Y0
@@ -12534,7 +15979,7 @@ summed745:
 	VMOVUPS.Z   Y11, K2, Y11
 	VMOVUPS     Y11, Y11
 
-plain746:
+plain810:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -12558,41 +16003,44 @@ plain746:
 	VMOVUPS Y10, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y11, K1, (CX)
-	JMP     end720
+	JMP     end781
 
-more741:
+more805:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
-	TESTQ     BX, BX
-	JEQ       zeros747
-	VMOVUPS.Z (BX), K1, Z0
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z1
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z2
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z3
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z4
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z5
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z6
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z7
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z8
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z9
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z10
-	ADDQ      80(AX), BX
-	VMOVUPS.Z (BX), K1, Z11
-	JMP       ready748
+	MOVQ      BX, SI
+	TESTQ     SI, SI
+	JEQ       zeros812
+	CMPQ      104(AX), $0x02
+	JEQ       zeros812
+	VMOVUPS.Z (SI), K1, Z0
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z1
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z2
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z3
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z4
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z5
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z6
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z7
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z8
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z9
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z10
+	ADDQ      80(AX), SI
+	VMOVUPS.Z (SI), K1, Z11
+	JMP       ready813
 
-zeros747:
+zeros812:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12606,41 +16054,106 @@ zeros747:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready748:
-	MOVQ  8(AX), BX
-	MOVQ  48(AX), SI
-	LEAQ  (BX)(R11*1), R12
-	LEAQ  (R12)(DI*2), R12
-	MOVQ  BX, R13
-	ADDQ  112(AX), R13
-	TESTQ SI, SI
-	JLE   summed750
+ready813:
+	MOVQ  8(AX), SI
+	MOVQ  48(AX), R12
+	LEAQ  (SI)(R11*1), R13
+	LEAQ  (R13)(DI*2), R13
+	MOVQ  SI, R14
+	ADDQ  112(AX), R14
+	TESTQ R12, R12
+	JLE   summed815
 
-k749:
-	PREFETCHT1       (R13)
-	ADDQ             120(AX), R13
+k814:
+	PREFETCHT1       (R14)
+	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z12
-	VFMADD231PS.BCST (BX), Z12, Z0
-	VFMADD231PS.BCST (BX)(DI*1), Z12, Z1
-	VFMADD231PS.BCST (BX)(DI*2), Z12, Z2
-	VFMADD231PS.BCST (BX)(R10*1), Z12, Z3
-	VFMADD231PS.BCST (BX)(DI*4), Z12, Z4
-	VFMADD231PS.BCST (BX)(R11*1), Z12, Z5
-	VFMADD231PS.BCST (BX)(R10*2), Z12, Z6
-	VFMADD231PS.BCST (R12), Z12, Z7
-	VFMADD231PS.BCST (BX)(DI*8), Z12, Z8
-	VFMADD231PS.BCST (R12)(DI*2), Z12, Z9
-	VFMADD231PS.BCST (BX)(R11*2), Z12, Z10
-	VFMADD231PS.BCST (R12)(DI*4), Z12, Z11
+	VFMADD231PS.BCST (SI), Z12, Z0
+	VFMADD231PS.BCST (SI)(DI*1), Z12, Z1
+	VFMADD231PS.BCST (SI)(DI*2), Z12, Z2
+	VFMADD231PS.BCST (SI)(R10*1), Z12, Z3
+	VFMADD231PS.BCST (SI)(DI*4), Z12, Z4
+	VFMADD231PS.BCST (SI)(R11*1), Z12, Z5
+	VFMADD231PS.BCST (SI)(R10*2), Z12, Z6
+	VFMADD231PS.BCST (R13), Z12, Z7
+	VFMADD231PS.BCST (SI)(DI*8), Z12, Z8
+	VFMADD231PS.BCST (R13)(DI*2), Z12, Z9
+	VFMADD231PS.BCST (SI)(R11*2), Z12, Z10
+	VFMADD231PS.BCST (R13)(DI*4), Z12, Z11
 	ADDQ             R9, DX
-	ADDQ             R8, BX
-	ADDQ             R8, R12
-	DECQ             SI
-	JNE              k749
+	ADDQ             R8, SI
+	ADDQ             R8, R13
+	DECQ             R12
+	JNE              k814
 
-summed750:
-	CMPQ        104(AX), $0x00
-	JEQ         plain751
+summed815:
+	CMPQ         104(AX), $0x01
+	JLT          plain816
+	JEQ          relu817
+	MOVQ         BX, DX
+	VBROADCASTSS word_3f800000<>+0(SB), Z12
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z0, Z0
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z1, Z1
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z2, Z2
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z3, Z3
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z4, Z4
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z5, Z5
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z6, Z6
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z7, Z7
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z8, Z8
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z9, Z9
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z13
+	VMULPS       Z13, Z10, Z10
+	ADDQ         80(AX), DX
+	VMOVUPS.Z    (DX), K1, Z13
+	VCMPPS.BCST  $0x1e, word_00000000<>+0(SB), Z13, K2
+	VMOVUPS.Z    Z12, K2, Z12
+	VMULPS       Z12, Z11, Z11
+	JMP          plain816
+
+relu817:
 	VCMPPS.BCST $0x16, word_00000000<>+0(SB), Z0, K2
 	VMOVUPS.Z   Z0, K2, Z0
 	VMOVUPS     Z0, Z0
@@ -12678,7 +16191,7 @@ summed750:
 	VMOVUPS.Z   Z11, K2, Z11
 	VMOVUPS     Z11, Z11
 
-plain751:
+plain816:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -12703,7 +16216,7 @@ plain751:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end720:
+end781:
 	VZEROUPPER
 	RET
 
@@ -12712,45 +16225,45 @@ end720:
 TEXT ·sparseGemm512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end752
+	JLE  end818
 	CMPQ 40(AX), $0x00
-	JLE  end752
+	JLE  end818
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile753:
+tile819:
 	CMPQ SI, $0x00000040
-	JLT  next754
+	JLT  next820
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row756:
+row822:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros758
+	JEQ     zeros824
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
 	VMOVUPS 192(R11), Z3
-	JMP     ready759
+	JMP     ready825
 
-zeros758:
+zeros824:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready759:
+ready825:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed761
+	JEQ   summed827
 
-term760:
+term826:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -12761,61 +16274,61 @@ term760:
 	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term760
+	JNE          term826
 
-summed761:
+summed827:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	VMOVUPS Z2, 128(R11)
 	VMOVUPS Z3, 192(R11)
 	DECQ    R10
-	JLE     last757
+	JLE     last823
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row756
+	JEQ     row822
 	ADDQ    80(AX), R8
-	JMP     row756
+	JMP     row822
 
-last757:
+last823:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same755
+	JEQ   same821
 	ADDQ  $0x00000100, BX
 
-same755:
+same821:
 	SUBQ $0x00000040, SI
-	JMP  tile753
+	JMP  tile819
 
-next754:
-tile762:
+next820:
+tile828:
 	CMPQ SI, $0x00000020
-	JLT  next763
+	JLT  next829
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row765:
+row831:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros767
+	JEQ     zeros833
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
-	JMP     ready768
+	JMP     ready834
 
-zeros767:
+zeros833:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready768:
+ready834:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed770
+	JEQ   summed836
 
-term769:
+term835:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -12824,37 +16337,37 @@ term769:
 	VFMADD231PS  64(R12), Z2, Z1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term769
+	JNE          term835
 
-summed770:
+summed836:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	DECQ    R10
-	JLE     last766
+	JLE     last832
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row765
+	JEQ     row831
 	ADDQ    80(AX), R8
-	JMP     row765
+	JMP     row831
 
-last766:
+last832:
 	ADDQ  $0x00000080, CX
 	ADDQ  $0x00000080, DX
 	TESTQ BX, BX
-	JEQ   same764
+	JEQ   same830
 	ADDQ  $0x00000080, BX
 
-same764:
+same830:
 	SUBQ $0x00000020, SI
-	JMP  tile762
+	JMP  tile828
 
-next763:
+next829:
 	TESTQ SI, SI
-	JLE   end752
+	JLE   end818
 	CMPQ  SI, $0x10
-	JEQ   one771
-	JLT   part772
+	JEQ   one837
+	JLT   part838
 	SUBQ  $0x10, SI
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
@@ -12864,25 +16377,25 @@ next763:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row773:
+row839:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros775
+	JEQ       zeros841
 	VMOVUPS   (R8), Z0
 	VMOVUPS.Z 64(R8), K1, Z1
-	JMP       ready776
+	JMP       ready842
 
-zeros775:
+zeros841:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready776:
+ready842:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed778
+	JEQ   summed844
 
-term777:
+term843:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -12892,45 +16405,45 @@ term777:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term777
+	JNE          term843
 
-summed778:
+summed844:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	VMOVUPS Z1, K1, 64(R8)
 	DECQ    DI
-	JLE     last774
+	JLE     last840
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row773
+	JEQ     row839
 	ADDQ    80(AX), BX
-	JMP     row773
+	JMP     row839
 
-last774:
-	JMP end752
+last840:
+	JMP end818
 
-one771:
+one837:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row779:
+row845:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros781
+	JEQ     zeros847
 	VMOVUPS (R8), Z0
-	JMP     ready782
+	JMP     ready848
 
-zeros781:
+zeros847:
 	VPXORD Z0, Z0, Z0
 
-ready782:
+ready848:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed784
+	JEQ   summed850
 
-term783:
+term849:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -12938,25 +16451,25 @@ term783:
 	VFMADD231PS  (R9), Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term783
+	JNE          term849
 
-summed784:
+summed850:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	DECQ    DI
-	JLE     last780
+	JLE     last846
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row779
+	JEQ     row845
 	ADDQ    80(AX), BX
-	JMP     row779
+	JMP     row845
 
-last780:
-	JMP end752
+last846:
+	JMP end818
 
-part772:
+part838:
 	CMPQ  SI, $0x08
-	JGT   more785
+	JGT   more851
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -12965,23 +16478,23 @@ part772:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row786:
+row852:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros788
+	JEQ       zeros854
 	VMOVUPS.Z (R8), K1, Y0
-	JMP       ready789
+	JMP       ready855
 
-zeros788:
+zeros854:
 	VPXORD Y0, Y0, Y0
 
-ready789:
+ready855:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed791
+	JEQ   summed857
 
-term790:
+term856:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -12990,23 +16503,23 @@ term790:
 	VFMADD231PS  Y2, Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term790
+	JNE          term856
 
-summed791:
+summed857:
 	MOVQ    CX, R8
 	VMOVUPS Y0, K1, (R8)
 	DECQ    DI
-	JLE     last787
+	JLE     last853
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row786
+	JEQ     row852
 	ADDQ    80(AX), BX
-	JMP     row786
+	JMP     row852
 
-last787:
-	JMP end752
+last853:
+	JMP end818
 
-more785:
+more851:
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -13015,23 +16528,23 @@ more785:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row792:
+row858:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros794
+	JEQ       zeros860
 	VMOVUPS.Z (R8), K1, Z0
-	JMP       ready795
+	JMP       ready861
 
-zeros794:
+zeros860:
 	VPXORD Z0, Z0, Z0
 
-ready795:
+ready861:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed797
+	JEQ   summed863
 
-term796:
+term862:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -13040,20 +16553,20 @@ term796:
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term796
+	JNE          term862
 
-summed797:
+summed863:
 	MOVQ    CX, R8
 	VMOVUPS Z0, K1, (R8)
 	DECQ    DI
-	JLE     last793
+	JLE     last859
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row792
+	JEQ     row858
 	ADDQ    80(AX), BX
-	JMP     row792
+	JMP     row858
 
-last793:
-end752:
+last859:
+end818:
 	VZEROUPPER
 	RET

@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 )
 
@@ -239,10 +240,14 @@ func gemm(a *Args) {
 		return
 	}
 	for m := range a.M {
-		dst := row(a.Dst, m, a.SD, a.N)
-		if a.C == nil {
+		dst, mask := row(a.Dst, m, a.SD, a.N), []float32(nil)
+		switch {
+		case a.Then == ThenMask:
+			mask = slices.Clone(row(a.C, m, a.SC, a.N)) // dst may overwrite it
 			clear(dst)
-		} else {
+		case a.C == nil:
+			clear(dst)
+		default:
 			copy(dst, row(a.C, m, a.SC, a.N))
 		}
 		for k := range a.K {
@@ -251,9 +256,12 @@ func gemm(a *Args) {
 				dst[n] = fma(x, y, dst[n])
 			}
 		}
-		if a.Relu == 1 {
-			for n, x := range dst {
+		for n, x := range dst {
+			switch a.Then {
+			case ThenRelu:
 				dst[n] = relu(x)
+			case ThenMask:
+				dst[n] = x * greater(mask[n], 0)
 			}
 		}
 	}

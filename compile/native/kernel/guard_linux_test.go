@@ -119,7 +119,9 @@ func FuzzCalls(f *testing.F) {
 		}
 		switch k {
 		case Gemm:
-			a.Relu = int(bits >> 35 & 1)
+			if a.Then = int(bits >> 35 % 3); a.Then == ThenMask {
+				a.C = mem[3].start(0)
+			}
 		case SparseGemm:
 			a.TD = a.K % 32
 			a.K = len(sparse(&a))

@@ -48,7 +48,7 @@ func calls(k Kernel) (list []Args) {
 			if m%4 == 0 { // one row of initial values
 				a.SC = 0
 			}
-			a.Relu = (m + n + inner) / 2 % 2
+			a.Then = (m + n + inner) / 2 % 3
 		case SparseGemm:
 			a.TD = inner
 			a.K = len(sparse(&a))
@@ -59,7 +59,7 @@ func calls(k Kernel) (list []Args) {
 		if k.layout().a == perRow && n%4 == 1 {
 			a.SA = 0
 		}
-		if (m+n)%3 != 0 {
+		if (m+n)%3 != 0 || a.Then == ThenMask {
 			a.C = unsafe.Pointer(&some)
 		}
 		list = append(list, a)
@@ -317,7 +317,7 @@ func TestLargeProducts(t *testing.T) {
 		if i > 6 { // the left factor is transposed
 			a.SA, a.TA = elem, elem*m
 		}
-		a.C, a.Relu = unsafe.Pointer(&m), n%2
+		a.C, a.SC, a.Then = unsafe.Pointer(&m), i%2*a.SD, i%3
 		numbers := make([]float32, 4*max(m*k, k*n, m*n)+1<<20)
 		for i := range numbers {
 			numbers[i] = float32(r.NormFloat64())

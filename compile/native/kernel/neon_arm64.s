@@ -9715,6 +9715,9 @@ tile334:
 	MOVD R3, R9
 	TST R9, R9
 	BEQ zeros337
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros337
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
@@ -9763,8 +9766,53 @@ k339:
 	BNE k339
 summed340:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain341
+	CMP $0x01, R17
+	BLT plain341
+	BEQ relu342
+	MOVD R3, R9
+	WORD $0x3dc03668 // ldr q8, [x19, #208]
+	WORD $0x3dc00129 // ldr q9, [x9, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x3dc00529 // ldr q9, [x9, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x3dc00929 // ldr q9, [x9, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x3dc00d29 // ldr q9, [x9, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x3dc01129 // ldr q9, [x9, #64]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
+	WORD $0x3dc01529 // ldr q9, [x9, #80]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x3dc01929 // ldr q9, [x9, #96]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x3dc01d29 // ldr q9, [x9, #112]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	JMP plain341
+relu342:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -9816,29 +9864,32 @@ same336:
 	SUBS $0x00000020, R6
 	JMP tile334
 next335:
-tile342:
+tile343:
 	CMP $0x00000010, R6
-	BLT next343
+	BLT next344
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros345
+	BEQ zeros346
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros346
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
 	WORD $0x3dc00d23 // ldr q3, [x9, #48]
-	JMP ready346
-zeros345:
+	JMP ready347
+zeros346:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready346:
+ready347:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed348
-k347:
+	BLE summed349
+k348:
 	WORD $0x3dc00144 // ldr q4, [x10, #0]
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
@@ -9851,11 +9902,36 @@ k347:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k347
-summed348:
+	BNE k348
+summed349:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain349
+	CMP $0x01, R17
+	BLT plain350
+	BEQ relu351
+	MOVD R3, R9
+	WORD $0x3dc03664 // ldr q4, [x19, #208]
+	WORD $0x3dc00125 // ldr q5, [x9, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x3dc00525 // ldr q5, [x9, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x3dc00925 // ldr q5, [x9, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x3dc00d25 // ldr q5, [x9, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	JMP plain350
+relu351:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -9872,7 +9948,7 @@ summed348:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain349:
+plain350:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9881,23 +9957,27 @@ plain349:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same344
+	BEQ same345
 	ADD $0x00000040, R3
-same344:
+same345:
 	SUBS $0x00000010, R6
-	JMP tile342
-next343:
+	JMP tile343
+next344:
 	TST R6, R6
 	BLE end333
 	MOVD R6, R9
 	SUBS $0x0c, R9
-	BLE fewer352
-	TST R3, R3
-	BEQ zeros353
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
+	BLE fewer354
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros355
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros355
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	ADD $48, R6, R16
 	TBNZ $2, R9, four_194
 	TBZ $1, R9, fewer_194
 	WORD $0xfd400203 // ldr d3, [x16]
@@ -9913,18 +9993,18 @@ fewer_194:
 four_194:
 	WORD $0x3dc00203 // ldr q3, [x16]
 end_194:
-	JMP ready354
-zeros353:
+	JMP ready356
+zeros355:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready354:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed356
-k355:
+ready356:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R10
+	TST R10, R10
+	BLE summed358
+k357:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	WORD $0x3dc00445 // ldr q5, [x2, #16]
 	WORD $0x3dc00846 // ldr q6, [x2, #32]
@@ -9944,19 +10024,59 @@ fewer_195:
 four_195:
 	WORD $0x3dc00207 // ldr q7, [x16]
 end_195:
-	WORD $0xbd400068 // ldr s8, [x3, #0]
+	WORD $0xbd4000c8 // ldr s8, [x6, #0]
 	WORD $0x4f881080 // fmla v0.4s, v4.4s, v8.s[0]
 	WORD $0x4f8810a1 // fmla v1.4s, v5.4s, v8.s[0]
 	WORD $0x4f8810c2 // fmla v2.4s, v6.4s, v8.s[0]
 	WORD $0x4f8810e3 // fmla v3.4s, v7.4s, v8.s[0]
 	ADD R8, R2
-	ADD R7, R3
-	SUBS $1, R6
-	BNE k355
-summed356:
+	ADD R7, R6
+	SUBS $1, R10
+	BNE k357
+summed358:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain357
+	CMP $0x01, R17
+	BLT plain359
+	BEQ relu360
+	MOVD R3, R0
+	WORD $0x3dc03664 // ldr q4, [x19, #208]
+	WORD $0x3dc00005 // ldr q5, [x0, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x3dc00405 // ldr q5, [x0, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x3dc00805 // ldr q5, [x0, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	ADD $48, R0, R16
+	TBNZ $2, R9, four_196
+	TBZ $1, R9, fewer_196
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R9, end_196
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_196
+fewer_196:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R9, end_196
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_196
+four_196:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_196:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	JMP plain359
+relu360:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -9973,92 +10093,131 @@ summed356:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain357:
+plain359:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
 	WORD $0x3d800802 // str q2, [x0, #32]
 	ADD $48, R0, R16
-	TBNZ $2, R9, four_196
-	TBZ $1, R9, fewer_196
-	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R9, end_196
-	ADD $8, R16, R17
-	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_196
-fewer_196:
-	TBZ $0, R9, end_196
-	WORD $0xbd000203 // str s3, [x16]
-	JMP end_196
-four_196:
-	WORD $0x3d800203 // str q3, [x16]
-end_196:
-	JMP end333
-fewer352:
-	MOVD R6, R9
-	SUBS $0x08, R9
-	BLE fewer358
-	TST R3, R3
-	BEQ zeros359
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
 	TBNZ $2, R9, four_197
 	TBZ $1, R9, fewer_197
-	WORD $0xfd400202 // ldr d2, [x16]
+	WORD $0xfd000203 // str d3, [x16]
 	TBZ $0, R9, end_197
 	ADD $8, R16, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
 	JMP end_197
 fewer_197:
-	WORD $0x4f000402 // movi v2.4s, #0
 	TBZ $0, R9, end_197
-	WORD $0xbd400202 // ldr s2, [x16]
+	WORD $0xbd000203 // str s3, [x16]
 	JMP end_197
 four_197:
-	WORD $0x3dc00202 // ldr q2, [x16]
+	WORD $0x3d800203 // str q3, [x16]
 end_197:
-	JMP ready360
-zeros359:
+	JMP end333
+fewer354:
+	MOVD R6, R9
+	SUBS $0x08, R9
+	BLE fewer361
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros362
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros362
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R9, four_198
+	TBZ $1, R9, fewer_198
+	WORD $0xfd400202 // ldr d2, [x16]
+	TBZ $0, R9, end_198
+	ADD $8, R16, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_198
+fewer_198:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R9, end_198
+	WORD $0xbd400202 // ldr s2, [x16]
+	JMP end_198
+four_198:
+	WORD $0x3dc00202 // ldr q2, [x16]
+end_198:
+	JMP ready363
+zeros362:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready360:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed362
-k361:
+ready363:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R10
+	TST R10, R10
+	BLE summed365
+k364:
 	WORD $0x3dc00043 // ldr q3, [x2, #0]
 	WORD $0x3dc00444 // ldr q4, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R9, four_198
-	TBZ $1, R9, fewer_198
+	TBNZ $2, R9, four_199
+	TBZ $1, R9, fewer_199
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R9, end_198
+	TBZ $0, R9, end_199
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_198
-fewer_198:
+	JMP end_199
+fewer_199:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R9, end_198
+	TBZ $0, R9, end_199
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_198
-four_198:
+	JMP end_199
+four_199:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_198:
-	WORD $0xbd400066 // ldr s6, [x3, #0]
+end_199:
+	WORD $0xbd4000c6 // ldr s6, [x6, #0]
 	WORD $0x4f861060 // fmla v0.4s, v3.4s, v6.s[0]
 	WORD $0x4f861081 // fmla v1.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
 	ADD R8, R2
-	ADD R7, R3
-	SUBS $1, R6
-	BNE k361
-summed362:
+	ADD R7, R6
+	SUBS $1, R10
+	BNE k364
+summed365:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain363
+	CMP $0x01, R17
+	BLT plain366
+	BEQ relu367
+	MOVD R3, R0
+	WORD $0x3dc03663 // ldr q3, [x19, #208]
+	WORD $0x3dc00004 // ldr q4, [x0, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
+	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x3dc00404 // ldr q4, [x0, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
+	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
+	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	ADD $32, R0, R16
+	TBNZ $2, R9, four_200
+	TBZ $1, R9, fewer_200
+	WORD $0xfd400204 // ldr d4, [x16]
+	TBZ $0, R9, end_200
+	ADD $8, R16, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_200
+fewer_200:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R9, end_200
+	WORD $0xbd400204 // ldr s4, [x16]
+	JMP end_200
+four_200:
+	WORD $0x3dc00204 // ldr q4, [x16]
+end_200:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
+	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	JMP plain366
+relu367:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
@@ -10071,87 +10230,121 @@ summed362:
 	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
 	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
-plain363:
+plain366:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
 	ADD $32, R0, R16
-	TBNZ $2, R9, four_199
-	TBZ $1, R9, fewer_199
-	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R9, end_199
-	ADD $8, R16, R17
-	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_199
-fewer_199:
-	TBZ $0, R9, end_199
-	WORD $0xbd000202 // str s2, [x16]
-	JMP end_199
-four_199:
-	WORD $0x3d800202 // str q2, [x16]
-end_199:
-	JMP end333
-fewer358:
-	MOVD R6, R9
-	SUBS $0x04, R9
-	BLE fewer364
-	TST R3, R3
-	BEQ zeros365
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R9, four_200
-	TBZ $1, R9, fewer_200
-	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R9, end_200
-	ADD $8, R16, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_200
-fewer_200:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R9, end_200
-	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_200
-four_200:
-	WORD $0x3dc00201 // ldr q1, [x16]
-end_200:
-	JMP ready366
-zeros365:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-ready366:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed368
-k367:
-	WORD $0x3dc00042 // ldr q2, [x2, #0]
-	ADD $16, R2, R16
 	TBNZ $2, R9, four_201
 	TBZ $1, R9, fewer_201
-	WORD $0xfd400203 // ldr d3, [x16]
+	WORD $0xfd000202 // str d2, [x16]
 	TBZ $0, R9, end_201
 	ADD $8, R16, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
 	JMP end_201
 fewer_201:
-	WORD $0x4f000403 // movi v3.4s, #0
 	TBZ $0, R9, end_201
-	WORD $0xbd400203 // ldr s3, [x16]
+	WORD $0xbd000202 // str s2, [x16]
 	JMP end_201
 four_201:
-	WORD $0x3dc00203 // ldr q3, [x16]
+	WORD $0x3d800202 // str q2, [x16]
 end_201:
-	WORD $0xbd400064 // ldr s4, [x3, #0]
+	JMP end333
+fewer361:
+	MOVD R6, R9
+	SUBS $0x04, R9
+	BLE fewer368
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros369
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros369
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R9, four_202
+	TBZ $1, R9, fewer_202
+	WORD $0xfd400201 // ldr d1, [x16]
+	TBZ $0, R9, end_202
+	ADD $8, R16, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_202
+fewer_202:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R9, end_202
+	WORD $0xbd400201 // ldr s1, [x16]
+	JMP end_202
+four_202:
+	WORD $0x3dc00201 // ldr q1, [x16]
+end_202:
+	JMP ready370
+zeros369:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+ready370:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R10
+	TST R10, R10
+	BLE summed372
+k371:
+	WORD $0x3dc00042 // ldr q2, [x2, #0]
+	ADD $16, R2, R16
+	TBNZ $2, R9, four_203
+	TBZ $1, R9, fewer_203
+	WORD $0xfd400203 // ldr d3, [x16]
+	TBZ $0, R9, end_203
+	ADD $8, R16, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_203
+fewer_203:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R9, end_203
+	WORD $0xbd400203 // ldr s3, [x16]
+	JMP end_203
+four_203:
+	WORD $0x3dc00203 // ldr q3, [x16]
+end_203:
+	WORD $0xbd4000c4 // ldr s4, [x6, #0]
 	WORD $0x4f841040 // fmla v0.4s, v2.4s, v4.s[0]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
 	ADD R8, R2
-	ADD R7, R3
-	SUBS $1, R6
-	BNE k367
-summed368:
+	ADD R7, R6
+	SUBS $1, R10
+	BNE k371
+summed372:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain369
+	CMP $0x01, R17
+	BLT plain373
+	BEQ relu374
+	MOVD R3, R0
+	WORD $0x3dc03662 // ldr q2, [x19, #208]
+	WORD $0x3dc00003 // ldr q3, [x0, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
+	WORD $0x4e221c63 // and v3.16b, v3.16b, v2.16b
+	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	ADD $16, R0, R16
+	TBNZ $2, R9, four_204
+	TBZ $1, R9, fewer_204
+	WORD $0xfd400203 // ldr d3, [x16]
+	TBZ $0, R9, end_204
+	ADD $8, R16, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_204
+fewer_204:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R9, end_204
+	WORD $0xbd400203 // ldr s3, [x16]
+	JMP end_204
+four_204:
+	WORD $0x3dc00203 // ldr q3, [x16]
+end_204:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	JMP plain373
+relu374:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
@@ -10160,97 +10353,125 @@ summed368:
 	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
 	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-plain369:
+plain373:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	ADD $16, R0, R16
-	TBNZ $2, R9, four_202
-	TBZ $1, R9, fewer_202
+	TBNZ $2, R9, four_205
+	TBZ $1, R9, fewer_205
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R9, end_202
+	TBZ $0, R9, end_205
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_202
-fewer_202:
-	TBZ $0, R9, end_202
+	JMP end_205
+fewer_205:
+	TBZ $0, R9, end_205
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_202
-four_202:
+	JMP end_205
+four_205:
 	WORD $0x3d800201 // str q1, [x16]
-end_202:
+end_205:
 	JMP end333
-fewer364:
-	TST R3, R3
-	BEQ zeros370
-	TBNZ $2, R6, four_203
-	TBZ $1, R6, fewer_203
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_203
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_203
-fewer_203:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_203
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_203
-four_203:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_203:
-	JMP ready371
-zeros370:
-	WORD $0x4f000400 // movi v0.4s, #0
-ready371:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R9
+fewer368:
+	MOVD R3, R9
 	TST R9, R9
-	BLE summed373
-k372:
-	TBNZ $2, R6, four_204
-	TBZ $1, R6, fewer_204
+	BEQ zeros375
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros375
+	TBNZ $2, R6, four_206
+	TBZ $1, R6, fewer_206
+	WORD $0xfd400120 // ldr d0, [x9]
+	TBZ $0, R6, end_206
+	ADD $8, R9, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_206
+fewer_206:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_206
+	WORD $0xbd400120 // ldr s0, [x9]
+	JMP end_206
+four_206:
+	WORD $0x3dc00120 // ldr q0, [x9]
+end_206:
+	JMP ready376
+zeros375:
+	WORD $0x4f000400 // movi v0.4s, #0
+ready376:
+	MOVD 8(R0), R9
+	MOVD 48(R0), R10
+	TST R10, R10
+	BLE summed378
+k377:
+	TBNZ $2, R6, four_207
+	TBZ $1, R6, fewer_207
 	WORD $0xfd400041 // ldr d1, [x2]
-	TBZ $0, R6, end_204
+	TBZ $0, R6, end_207
 	ADD $8, R2, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_204
-fewer_204:
+	JMP end_207
+fewer_207:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_204
+	TBZ $0, R6, end_207
 	WORD $0xbd400041 // ldr s1, [x2]
-	JMP end_204
-four_204:
+	JMP end_207
+four_207:
 	WORD $0x3dc00041 // ldr q1, [x2]
-end_204:
-	WORD $0xbd400062 // ldr s2, [x3, #0]
+end_207:
+	WORD $0xbd400122 // ldr s2, [x9, #0]
 	WORD $0x4f821020 // fmla v0.4s, v1.4s, v2.s[0]
 	ADD R8, R2
-	ADD R7, R3
-	SUBS $1, R9
-	BNE k372
-summed373:
+	ADD R7, R9
+	SUBS $1, R10
+	BNE k377
+summed378:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain374
+	CMP $0x01, R17
+	BLT plain379
+	BEQ relu380
+	MOVD R3, R0
+	WORD $0x3dc03661 // ldr q1, [x19, #208]
+	TBNZ $2, R6, four_208
+	TBZ $1, R6, fewer_208
+	WORD $0xfd400002 // ldr d2, [x0]
+	TBZ $0, R6, end_208
+	ADD $8, R0, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_208
+fewer_208:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_208
+	WORD $0xbd400002 // ldr s2, [x0]
+	JMP end_208
+four_208:
+	WORD $0x3dc00002 // ldr q2, [x0]
+end_208:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee442 // fcmgt v2.4s, v2.4s, v30.4s
+	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
+	JMP plain379
+relu380:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c1 // fcmge v1.4s, v30.4s, v0.4s
 	WORD $0x6e205821 // not v1.16b, v1.16b
 	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
-plain374:
+plain379:
 	MOVD R1, R0
-	TBNZ $2, R6, four_205
-	TBZ $1, R6, fewer_205
+	TBNZ $2, R6, four_209
+	TBZ $1, R6, fewer_209
 	WORD $0xfd000000 // str d0, [x0]
-	TBZ $0, R6, end_205
+	TBZ $0, R6, end_209
 	ADD $8, R0, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_205
-fewer_205:
-	TBZ $0, R6, end_205
+	JMP end_209
+fewer_209:
+	TBZ $0, R6, end_209
 	WORD $0xbd000000 // str s0, [x0]
-	JMP end_205
-four_205:
+	JMP end_209
+four_209:
 	WORD $0x3d800000 // str q0, [x0]
-end_205:
+end_209:
 end333:
 	RET
 
@@ -10265,12 +10486,15 @@ TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile376:
+tile382:
 	CMP $0x00000020, R6
-	BLT next377
+	BLT next383
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros379
+	BEQ zeros385
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros385
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -10289,8 +10513,8 @@ tile376:
 	WORD $0x3dc0154d // ldr q13, [x10, #80]
 	WORD $0x3dc0194e // ldr q14, [x10, #96]
 	WORD $0x3dc01d4f // ldr q15, [x10, #112]
-	JMP ready380
-zeros379:
+	JMP ready386
+zeros385:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10307,13 +10531,13 @@ zeros379:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready380:
+ready386:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed382
-k381:
+	BLE summed388
+k387:
 	WORD $0x3dc00170 // ldr q16, [x11, #0]
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
@@ -10343,11 +10567,98 @@ k381:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k381
-summed382:
+	BNE k387
+summed388:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain383
+	CMP $0x01, R17
+	BLT plain389
+	BEQ relu390
+	MOVD R3, R10
+	WORD $0x3dc03670 // ldr q16, [x19, #208]
+	WORD $0x3dc00151 // ldr q17, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	WORD $0x3dc00551 // ldr q17, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
+	WORD $0x3dc00951 // ldr q17, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
+	WORD $0x3dc00d51 // ldr q17, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
+	WORD $0x3dc01151 // ldr q17, [x10, #64]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
+	WORD $0x3dc01551 // ldr q17, [x10, #80]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
+	WORD $0x3dc01951 // ldr q17, [x10, #96]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
+	WORD $0x3dc01d51 // ldr q17, [x10, #112]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00151 // ldr q17, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
+	WORD $0x3dc00551 // ldr q17, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x3dc00951 // ldr q17, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
+	WORD $0x3dc00d51 // ldr q17, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	WORD $0x3dc01151 // ldr q17, [x10, #64]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x3dc01551 // ldr q17, [x10, #80]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x3dc01951 // ldr q17, [x10, #96]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	WORD $0x3dc01d51 // ldr q17, [x10, #112]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e30 // and v16.16b, v17.16b, v16.16b
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	JMP plain389
+relu390:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
@@ -10412,7 +10723,7 @@ summed382:
 	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
 	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
-plain383:
+plain389:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -10435,18 +10746,21 @@ plain383:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same378
+	BEQ same384
 	ADD $0x00000080, R3
-same378:
+same384:
 	SUBS $0x00000020, R6
-	JMP tile376
-next377:
-tile384:
+	JMP tile382
+next383:
+tile391:
 	CMP $0x00000010, R6
-	BLT next385
+	BLT next392
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros387
+	BEQ zeros394
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros394
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -10457,8 +10771,8 @@ tile384:
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
 	WORD $0x3dc00d47 // ldr q7, [x10, #48]
-	JMP ready388
-zeros387:
+	JMP ready395
+zeros394:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10467,13 +10781,13 @@ zeros387:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready388:
+ready395:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed390
-k389:
+	BLE summed397
+k396:
 	WORD $0x3dc00168 // ldr q8, [x11, #0]
 	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x3dc0096a // ldr q10, [x11, #32]
@@ -10491,11 +10805,58 @@ k389:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k389
-summed390:
+	BNE k396
+summed397:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain391
+	CMP $0x01, R17
+	BLT plain398
+	BEQ relu399
+	MOVD R3, R10
+	WORD $0x3dc03668 // ldr q8, [x19, #208]
+	WORD $0x3dc00149 // ldr q9, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x3dc00949 // ldr q9, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00149 // ldr q9, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
+	WORD $0x3dc00549 // ldr q9, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x3dc00949 // ldr q9, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x3dc00d49 // ldr q9, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	JMP plain398
+relu399:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -10528,7 +10889,7 @@ summed390:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain391:
+plain398:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -10543,61 +10904,65 @@ plain391:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same386
+	BEQ same393
 	ADD $0x00000040, R3
-same386:
+same393:
 	SUBS $0x00000010, R6
-	JMP tile384
-next385:
+	JMP tile391
+next392:
 	TST R6, R6
-	BLE end375
+	BLE end381
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer394
-	TST R3, R3
-	BEQ zeros395
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_206
-	TBZ $1, R10, fewer_206
+	BLE fewer402
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros403
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros403
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R10, four_210
+	TBZ $1, R10, fewer_210
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_206
+	TBZ $0, R10, end_210
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_206
-fewer_206:
+	JMP end_210
+fewer_210:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_206
+	TBZ $0, R10, end_210
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_206
-four_206:
+	JMP end_210
+four_210:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_206:
+end_210:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	WORD $0x3dc00465 // ldr q5, [x3, #16]
-	WORD $0x3dc00866 // ldr q6, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_207
-	TBZ $1, R10, fewer_207
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x3dc008c6 // ldr q6, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R10, four_211
+	TBZ $1, R10, fewer_211
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_207
+	TBZ $0, R10, end_211
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_207
-fewer_207:
+	JMP end_211
+fewer_211:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_207
+	TBZ $0, R10, end_211
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_207
-four_207:
+	JMP end_211
+four_211:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_207:
-	JMP ready396
-zeros395:
+end_211:
+	JMP ready404
+zeros403:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10606,49 +10971,126 @@ zeros395:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready396:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed398
-k397:
+ready404:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed406
+k405:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	WORD $0x3dc00449 // ldr q9, [x2, #16]
 	WORD $0x3dc0084a // ldr q10, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R10, four_208
-	TBZ $1, R10, fewer_208
+	TBNZ $2, R10, four_212
+	TBZ $1, R10, fewer_212
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_208
+	TBZ $0, R10, end_212
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_208
-fewer_208:
+	JMP end_212
+fewer_212:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_208
+	TBZ $0, R10, end_212
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_208
-four_208:
+	JMP end_212
+four_212:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_208:
-	WORD $0xbd40006c // ldr s12, [x3, #0]
+end_212:
+	WORD $0xbd4000cc // ldr s12, [x6, #0]
 	WORD $0x4f8c1100 // fmla v0.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1121 // fmla v1.4s, v9.4s, v12.s[0]
 	WORD $0x4f8c1142 // fmla v2.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1163 // fmla v3.4s, v11.4s, v12.s[0]
-	WORD $0xbc67686c // ldr s12, [x3, x7]
+	WORD $0xbc6768cc // ldr s12, [x6, x7]
 	WORD $0x4f8c1104 // fmla v4.4s, v8.4s, v12.s[0]
 	WORD $0x4f8c1125 // fmla v5.4s, v9.4s, v12.s[0]
 	WORD $0x4f8c1146 // fmla v6.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1167 // fmla v7.4s, v11.4s, v12.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k397
-summed398:
+	ADD R8, R6
+	SUBS $1, R11
+	BNE k405
+summed406:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain399
+	CMP $0x01, R17
+	BLT plain407
+	BEQ relu408
+	MOVD R3, R2
+	WORD $0x3dc03668 // ldr q8, [x19, #208]
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x3dc00449 // ldr q9, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x3dc00849 // ldr q9, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	ADD $48, R2, R16
+	TBNZ $2, R10, four_213
+	TBZ $1, R10, fewer_213
+	WORD $0xfd400209 // ldr d9, [x16]
+	TBZ $0, R10, end_213
+	ADD $8, R16, R17
+	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	JMP end_213
+fewer_213:
+	WORD $0x4f000409 // movi v9.4s, #0
+	TBZ $0, R10, end_213
+	WORD $0xbd400209 // ldr s9, [x16]
+	JMP end_213
+four_213:
+	WORD $0x3dc00209 // ldr q9, [x16]
+end_213:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
+	WORD $0x3dc00449 // ldr q9, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x3dc00849 // ldr q9, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	ADD $48, R2, R16
+	TBNZ $2, R10, four_214
+	TBZ $1, R10, fewer_214
+	WORD $0xfd400209 // ldr d9, [x16]
+	TBZ $0, R10, end_214
+	ADD $8, R16, R17
+	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	JMP end_214
+fewer_214:
+	WORD $0x4f000409 // movi v9.4s, #0
+	TBZ $0, R10, end_214
+	WORD $0xbd400209 // ldr s9, [x16]
+	JMP end_214
+four_214:
+	WORD $0x3dc00209 // ldr q9, [x16]
+end_214:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	JMP plain407
+relu408:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -10681,138 +11123,209 @@ summed398:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain399:
+plain407:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_209
-	TBZ $1, R10, fewer_209
+	TBNZ $2, R10, four_215
+	TBZ $1, R10, fewer_215
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_209
+	TBZ $0, R10, end_215
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_209
-fewer_209:
-	TBZ $0, R10, end_209
+	JMP end_215
+fewer_215:
+	TBZ $0, R10, end_215
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_209
-four_209:
+	JMP end_215
+four_215:
 	WORD $0x3d800203 // str q3, [x16]
-end_209:
+end_215:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_210
-	TBZ $1, R10, fewer_210
+	TBNZ $2, R10, four_216
+	TBZ $1, R10, fewer_216
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R10, end_210
+	TBZ $0, R10, end_216
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_210
-fewer_210:
-	TBZ $0, R10, end_210
+	JMP end_216
+fewer_216:
+	TBZ $0, R10, end_216
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_210
-four_210:
+	JMP end_216
+four_216:
 	WORD $0x3d800207 // str q7, [x16]
-end_210:
-	JMP end375
-fewer394:
+end_216:
+	JMP end381
+fewer402:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer400
-	TST R3, R3
-	BEQ zeros401
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_211
-	TBZ $1, R10, fewer_211
+	BLE fewer409
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros410
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros410
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R10, four_217
+	TBZ $1, R10, fewer_217
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R10, end_211
+	TBZ $0, R10, end_217
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_211
-fewer_211:
+	JMP end_217
+fewer_217:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_211
+	TBZ $0, R10, end_217
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_211
-four_211:
+	JMP end_217
+four_217:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_211:
+end_217:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	WORD $0x3dc00464 // ldr q4, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_212
-	TBZ $1, R10, fewer_212
+	ADD R17, R6
+	WORD $0x3dc000c3 // ldr q3, [x6, #0]
+	WORD $0x3dc004c4 // ldr q4, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R10, four_218
+	TBZ $1, R10, fewer_218
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_212
+	TBZ $0, R10, end_218
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_212
-fewer_212:
+	JMP end_218
+fewer_218:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_212
+	TBZ $0, R10, end_218
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_212
-four_212:
+	JMP end_218
+four_218:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_212:
-	JMP ready402
-zeros401:
+end_218:
+	JMP ready411
+zeros410:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready402:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed404
-k403:
+ready411:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed413
+k412:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R10, four_213
-	TBZ $1, R10, fewer_213
+	TBNZ $2, R10, four_219
+	TBZ $1, R10, fewer_219
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R10, end_213
+	TBZ $0, R10, end_219
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_213
-fewer_213:
+	JMP end_219
+fewer_219:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R10, end_213
+	TBZ $0, R10, end_219
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_213
-four_213:
+	JMP end_219
+four_219:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_213:
-	WORD $0xbd400069 // ldr s9, [x3, #0]
+end_219:
+	WORD $0xbd4000c9 // ldr s9, [x6, #0]
 	WORD $0x4f8910c0 // fmla v0.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e1 // fmla v1.4s, v7.4s, v9.s[0]
 	WORD $0x4f891102 // fmla v2.4s, v8.4s, v9.s[0]
-	WORD $0xbc676869 // ldr s9, [x3, x7]
+	WORD $0xbc6768c9 // ldr s9, [x6, x7]
 	WORD $0x4f8910c3 // fmla v3.4s, v6.4s, v9.s[0]
 	WORD $0x4f8910e4 // fmla v4.4s, v7.4s, v9.s[0]
 	WORD $0x4f891105 // fmla v5.4s, v8.4s, v9.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k403
-summed404:
+	ADD R8, R6
+	SUBS $1, R11
+	BNE k412
+summed413:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain405
+	CMP $0x01, R17
+	BLT plain414
+	BEQ relu415
+	MOVD R3, R2
+	WORD $0x3dc03666 // ldr q6, [x19, #208]
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	WORD $0x3dc00447 // ldr q7, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	ADD $32, R2, R16
+	TBNZ $2, R10, four_220
+	TBZ $1, R10, fewer_220
+	WORD $0xfd400207 // ldr d7, [x16]
+	TBZ $0, R10, end_220
+	ADD $8, R16, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_220
+fewer_220:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R10, end_220
+	WORD $0xbd400207 // ldr s7, [x16]
+	JMP end_220
+four_220:
+	WORD $0x3dc00207 // ldr q7, [x16]
+end_220:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x3dc00447 // ldr q7, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	ADD $32, R2, R16
+	TBNZ $2, R10, four_221
+	TBZ $1, R10, fewer_221
+	WORD $0xfd400207 // ldr d7, [x16]
+	TBZ $0, R10, end_221
+	ADD $8, R16, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_221
+fewer_221:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R10, end_221
+	WORD $0xbd400207 // ldr s7, [x16]
+	JMP end_221
+four_221:
+	WORD $0x3dc00207 // ldr q7, [x16]
+end_221:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce6 // and v6.16b, v7.16b, v6.16b
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	JMP plain414
+relu415:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
@@ -10837,129 +11350,190 @@ summed404:
 	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
 	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
-plain405:
+plain414:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_214
-	TBZ $1, R10, fewer_214
+	TBNZ $2, R10, four_222
+	TBZ $1, R10, fewer_222
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R10, end_214
+	TBZ $0, R10, end_222
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_214
-fewer_214:
-	TBZ $0, R10, end_214
+	JMP end_222
+fewer_222:
+	TBZ $0, R10, end_222
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_214
-four_214:
+	JMP end_222
+four_222:
 	WORD $0x3d800202 // str q2, [x16]
-end_214:
+end_222:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_215
-	TBZ $1, R10, fewer_215
+	TBNZ $2, R10, four_223
+	TBZ $1, R10, fewer_223
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_215
+	TBZ $0, R10, end_223
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_215
-fewer_215:
-	TBZ $0, R10, end_215
+	JMP end_223
+fewer_223:
+	TBZ $0, R10, end_223
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_215
-four_215:
+	JMP end_223
+four_223:
 	WORD $0x3d800205 // str q5, [x16]
-end_215:
-	JMP end375
-fewer400:
+end_223:
+	JMP end381
+fewer409:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer406
-	TST R3, R3
-	BEQ zeros407
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_216
-	TBZ $1, R10, fewer_216
+	BLE fewer416
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros417
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros417
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R10, four_224
+	TBZ $1, R10, fewer_224
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_216
+	TBZ $0, R10, end_224
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_216
-fewer_216:
+	JMP end_224
+fewer_224:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_216
+	TBZ $0, R10, end_224
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_216
-four_216:
+	JMP end_224
+four_224:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_216:
+end_224:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_217
-	TBZ $1, R10, fewer_217
+	ADD R17, R6
+	WORD $0x3dc000c2 // ldr q2, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R10, four_225
+	TBZ $1, R10, fewer_225
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_217
+	TBZ $0, R10, end_225
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_217
-fewer_217:
+	JMP end_225
+fewer_225:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_217
+	TBZ $0, R10, end_225
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_217
-four_217:
+	JMP end_225
+four_225:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_217:
-	JMP ready408
-zeros407:
+end_225:
+	JMP ready418
+zeros417:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready408:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed410
-k409:
+ready418:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed420
+k419:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R10, four_218
-	TBZ $1, R10, fewer_218
+	TBNZ $2, R10, four_226
+	TBZ $1, R10, fewer_226
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_218
+	TBZ $0, R10, end_226
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_218
-fewer_218:
+	JMP end_226
+fewer_226:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_218
+	TBZ $0, R10, end_226
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_218
-four_218:
+	JMP end_226
+four_226:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_218:
-	WORD $0xbd400066 // ldr s6, [x3, #0]
+end_226:
+	WORD $0xbd4000c6 // ldr s6, [x6, #0]
 	WORD $0x4f861080 // fmla v0.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	WORD $0xbc676866 // ldr s6, [x3, x7]
+	WORD $0xbc6768c6 // ldr s6, [x6, x7]
 	WORD $0x4f861082 // fmla v2.4s, v4.4s, v6.s[0]
 	WORD $0x4f8610a3 // fmla v3.4s, v5.4s, v6.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k409
-summed410:
+	ADD R8, R6
+	SUBS $1, R11
+	BNE k419
+summed420:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain411
+	CMP $0x01, R17
+	BLT plain421
+	BEQ relu422
+	MOVD R3, R2
+	WORD $0x3dc03664 // ldr q4, [x19, #208]
+	WORD $0x3dc00045 // ldr q5, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	ADD $16, R2, R16
+	TBNZ $2, R10, four_227
+	TBZ $1, R10, fewer_227
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R10, end_227
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_227
+fewer_227:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R10, end_227
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_227
+four_227:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_227:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00045 // ldr q5, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	ADD $16, R2, R16
+	TBNZ $2, R10, four_228
+	TBZ $1, R10, fewer_228
+	WORD $0xfd400205 // ldr d5, [x16]
+	TBZ $0, R10, end_228
+	ADD $8, R16, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_228
+fewer_228:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R10, end_228
+	WORD $0xbd400205 // ldr s5, [x16]
+	JMP end_228
+four_228:
+	WORD $0x3dc00205 // ldr q5, [x16]
+end_228:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	JMP plain421
+relu422:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -10976,114 +11550,163 @@ summed410:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain411:
+plain421:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_219
-	TBZ $1, R10, fewer_219
+	TBNZ $2, R10, four_229
+	TBZ $1, R10, fewer_229
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R10, end_219
+	TBZ $0, R10, end_229
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_219
-fewer_219:
-	TBZ $0, R10, end_219
+	JMP end_229
+fewer_229:
+	TBZ $0, R10, end_229
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_219
-four_219:
+	JMP end_229
+four_229:
 	WORD $0x3d800201 // str q1, [x16]
-end_219:
+end_229:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_220
-	TBZ $1, R10, fewer_220
+	TBNZ $2, R10, four_230
+	TBZ $1, R10, fewer_230
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_220
+	TBZ $0, R10, end_230
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_220
-fewer_220:
-	TBZ $0, R10, end_220
+	JMP end_230
+fewer_230:
+	TBZ $0, R10, end_230
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_220
-four_220:
+	JMP end_230
+four_230:
 	WORD $0x3d800203 // str q3, [x16]
-end_220:
-	JMP end375
-fewer406:
-	TST R3, R3
-	BEQ zeros412
-	TBNZ $2, R6, four_221
-	TBZ $1, R6, fewer_221
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_221
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_221
-fewer_221:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_221
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_221
-four_221:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_221:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_222
-	TBZ $1, R6, fewer_222
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_222
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_222
-fewer_222:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_222
-	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_222
-four_222:
-	WORD $0x3dc00061 // ldr q1, [x3]
-end_222:
-	JMP ready413
-zeros412:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-ready413:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R10
+end_230:
+	JMP end381
+fewer416:
+	MOVD R3, R10
 	TST R10, R10
-	BLE summed415
-k414:
-	TBNZ $2, R6, four_223
-	TBZ $1, R6, fewer_223
+	BEQ zeros423
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros423
+	TBNZ $2, R6, four_231
+	TBZ $1, R6, fewer_231
+	WORD $0xfd400140 // ldr d0, [x10]
+	TBZ $0, R6, end_231
+	ADD $8, R10, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_231
+fewer_231:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_231
+	WORD $0xbd400140 // ldr s0, [x10]
+	JMP end_231
+four_231:
+	WORD $0x3dc00140 // ldr q0, [x10]
+end_231:
+	MOVD 80(R0), R17
+	ADD R17, R10
+	TBNZ $2, R6, four_232
+	TBZ $1, R6, fewer_232
+	WORD $0xfd400141 // ldr d1, [x10]
+	TBZ $0, R6, end_232
+	ADD $8, R10, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_232
+fewer_232:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_232
+	WORD $0xbd400141 // ldr s1, [x10]
+	JMP end_232
+four_232:
+	WORD $0x3dc00141 // ldr q1, [x10]
+end_232:
+	JMP ready424
+zeros423:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+ready424:
+	MOVD 8(R0), R10
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed426
+k425:
+	TBNZ $2, R6, four_233
+	TBZ $1, R6, fewer_233
 	WORD $0xfd400042 // ldr d2, [x2]
-	TBZ $0, R6, end_223
+	TBZ $0, R6, end_233
 	ADD $8, R2, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_223
-fewer_223:
+	JMP end_233
+fewer_233:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_223
+	TBZ $0, R6, end_233
 	WORD $0xbd400042 // ldr s2, [x2]
-	JMP end_223
-four_223:
+	JMP end_233
+four_233:
 	WORD $0x3dc00042 // ldr q2, [x2]
-end_223:
-	WORD $0xbd400063 // ldr s3, [x3, #0]
+end_233:
+	WORD $0xbd400143 // ldr s3, [x10, #0]
 	WORD $0x4f831040 // fmla v0.4s, v2.4s, v3.s[0]
-	WORD $0xbc676863 // ldr s3, [x3, x7]
+	WORD $0xbc676943 // ldr s3, [x10, x7]
 	WORD $0x4f831041 // fmla v1.4s, v2.4s, v3.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R10
-	BNE k414
-summed415:
+	ADD R8, R10
+	SUBS $1, R11
+	BNE k425
+summed426:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain416
+	CMP $0x01, R17
+	BLT plain427
+	BEQ relu428
+	MOVD R3, R2
+	WORD $0x3dc03662 // ldr q2, [x19, #208]
+	TBNZ $2, R6, four_234
+	TBZ $1, R6, fewer_234
+	WORD $0xfd400043 // ldr d3, [x2]
+	TBZ $0, R6, end_234
+	ADD $8, R2, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_234
+fewer_234:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_234
+	WORD $0xbd400043 // ldr s3, [x2]
+	JMP end_234
+four_234:
+	WORD $0x3dc00043 // ldr q3, [x2]
+end_234:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
+	WORD $0x4e221c63 // and v3.16b, v3.16b, v2.16b
+	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_235
+	TBZ $1, R6, fewer_235
+	WORD $0xfd400043 // ldr d3, [x2]
+	TBZ $0, R6, end_235
+	ADD $8, R2, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_235
+fewer_235:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_235
+	WORD $0xbd400043 // ldr s3, [x2]
+	JMP end_235
+four_235:
+	WORD $0x3dc00043 // ldr q3, [x2]
+end_235:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
+	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
+	JMP plain427
+relu428:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
@@ -11092,38 +11715,38 @@ summed415:
 	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
 	WORD $0x6e205842 // not v2.16b, v2.16b
 	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
-plain416:
-	TBNZ $2, R6, four_224
-	TBZ $1, R6, fewer_224
+plain427:
+	TBNZ $2, R6, four_236
+	TBZ $1, R6, fewer_236
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_224
+	TBZ $0, R6, end_236
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_224
-fewer_224:
-	TBZ $0, R6, end_224
+	JMP end_236
+fewer_236:
+	TBZ $0, R6, end_236
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_224
-four_224:
+	JMP end_236
+four_236:
 	WORD $0x3d800020 // str q0, [x1]
-end_224:
+end_236:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_225
-	TBZ $1, R6, fewer_225
+	TBNZ $2, R6, four_237
+	TBZ $1, R6, fewer_237
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_225
+	TBZ $0, R6, end_237
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_225
-fewer_225:
-	TBZ $0, R6, end_225
+	JMP end_237
+fewer_237:
+	TBZ $0, R6, end_237
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_225
-four_225:
+	JMP end_237
+four_237:
 	WORD $0x3d800021 // str q1, [x1]
-end_225:
-end375:
+end_237:
+end381:
 	RET
 
 // func gemm3x128(args *byte)
@@ -11137,12 +11760,15 @@ TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile418:
+tile430:
 	CMP $0x00000018, R6
-	BLT next419
+	BLT next431
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros421
+	BEQ zeros433
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros433
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -11165,8 +11791,8 @@ tile418:
 	WORD $0x3dc00d4f // ldr q15, [x10, #48]
 	WORD $0x3dc01150 // ldr q16, [x10, #64]
 	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	JMP ready422
-zeros421:
+	JMP ready434
+zeros433:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11185,13 +11811,13 @@ zeros421:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready422:
+ready434:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed424
-k423:
+	BLE summed436
+k435:
 	WORD $0x3dc00172 // ldr q18, [x11, #0]
 	WORD $0x3dc00573 // ldr q19, [x11, #16]
 	WORD $0x3dc00974 // ldr q20, [x11, #32]
@@ -11223,11 +11849,110 @@ k423:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k423
-summed424:
+	BNE k435
+summed436:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain425
+	CMP $0x01, R17
+	BLT plain437
+	BEQ relu438
+	MOVD R3, R10
+	WORD $0x3dc03672 // ldr q18, [x19, #208]
+	WORD $0x3dc00153 // ldr q19, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	WORD $0x3dc00553 // ldr q19, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	WORD $0x3dc00953 // ldr q19, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc42 // fmul v2.4s, v2.4s, v19.4s
+	WORD $0x3dc00d53 // ldr q19, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc63 // fmul v3.4s, v3.4s, v19.4s
+	WORD $0x3dc01153 // ldr q19, [x10, #64]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc84 // fmul v4.4s, v4.4s, v19.4s
+	WORD $0x3dc01553 // ldr q19, [x10, #80]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dca5 // fmul v5.4s, v5.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00153 // ldr q19, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x3dc00553 // ldr q19, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x3dc00953 // ldr q19, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x3dc00d53 // ldr q19, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
+	WORD $0x3dc01153 // ldr q19, [x10, #64]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	WORD $0x3dc01553 // ldr q19, [x10, #80]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc00153 // ldr q19, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd8c // fmul v12.4s, v12.4s, v19.4s
+	WORD $0x3dc00553 // ldr q19, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33ddad // fmul v13.4s, v13.4s, v19.4s
+	WORD $0x3dc00953 // ldr q19, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	WORD $0x3dc00d53 // ldr q19, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x3dc01153 // ldr q19, [x10, #64]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	WORD $0x3dc01553 // ldr q19, [x10, #80]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e72 // and v18.16b, v19.16b, v18.16b
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	JMP plain437
+relu438:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
@@ -11300,7 +12025,7 @@ summed424:
 	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
 	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
-plain425:
+plain437:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -11327,18 +12052,21 @@ plain425:
 	ADD $0x00000060, R1
 	ADD $0x00000060, R2
 	TST R3, R3
-	BEQ same420
+	BEQ same432
 	ADD $0x00000060, R3
-same420:
+same432:
 	SUBS $0x00000018, R6
-	JMP tile418
-next419:
-tile426:
+	JMP tile430
+next431:
+tile439:
 	CMP $0x00000010, R6
-	BLT next427
+	BLT next440
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros429
+	BEQ zeros442
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros442
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -11355,8 +12083,8 @@ tile426:
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
 	WORD $0x3dc00d4b // ldr q11, [x10, #48]
-	JMP ready430
-zeros429:
+	JMP ready443
+zeros442:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11369,13 +12097,13 @@ zeros429:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready430:
+ready443:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed432
-k431:
+	BLE summed445
+k444:
 	WORD $0x3dc0016c // ldr q12, [x11, #0]
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
@@ -11399,11 +12127,80 @@ k431:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k431
-summed432:
+	BNE k444
+summed445:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain433
+	CMP $0x01, R17
+	BLT plain446
+	BEQ relu447
+	MOVD R3, R10
+	WORD $0x3dc0366c // ldr q12, [x19, #208]
+	WORD $0x3dc0014d // ldr q13, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x3dc0094d // ldr q13, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x3dc00d4d // ldr q13, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc0014d // ldr q13, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
+	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x3dc0094d // ldr q13, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
+	WORD $0x3dc00d4d // ldr q13, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R10
+	WORD $0x3dc0014d // ldr q13, [x10, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x3dc0054d // ldr q13, [x10, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x3dc0094d // ldr q13, [x10, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x3dc00d4d // ldr q13, [x10, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	JMP plain446
+relu447:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -11452,7 +12249,7 @@ summed432:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain433:
+plain446:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -11473,82 +12270,86 @@ plain433:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same428
+	BEQ same441
 	ADD $0x00000040, R3
-same428:
+same441:
 	SUBS $0x00000010, R6
-	JMP tile426
-next427:
+	JMP tile439
+next440:
 	TST R6, R6
-	BLE end417
+	BLE end429
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer436
-	TST R3, R3
-	BEQ zeros437
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_226
-	TBZ $1, R10, fewer_226
+	BLE fewer450
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros451
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros451
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R10, four_238
+	TBZ $1, R10, fewer_238
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_226
+	TBZ $0, R10, end_238
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_226
-fewer_226:
+	JMP end_238
+fewer_238:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_226
+	TBZ $0, R10, end_238
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_226
-four_226:
+	JMP end_238
+four_238:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_226:
+end_238:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	WORD $0x3dc00465 // ldr q5, [x3, #16]
-	WORD $0x3dc00866 // ldr q6, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_227
-	TBZ $1, R10, fewer_227
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x3dc008c6 // ldr q6, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R10, four_239
+	TBZ $1, R10, fewer_239
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_227
+	TBZ $0, R10, end_239
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_227
-fewer_227:
+	JMP end_239
+fewer_239:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_227
+	TBZ $0, R10, end_239
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_227
-four_227:
+	JMP end_239
+four_239:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_227:
+end_239:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x3dc00469 // ldr q9, [x3, #16]
-	WORD $0x3dc0086a // ldr q10, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R10, four_228
-	TBZ $1, R10, fewer_228
+	ADD R17, R6
+	WORD $0x3dc000c8 // ldr q8, [x6, #0]
+	WORD $0x3dc004c9 // ldr q9, [x6, #16]
+	WORD $0x3dc008ca // ldr q10, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R10, four_240
+	TBZ $1, R10, fewer_240
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_228
+	TBZ $0, R10, end_240
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_228
-fewer_228:
+	JMP end_240
+fewer_240:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_228
+	TBZ $0, R10, end_240
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_228
-four_228:
+	JMP end_240
+four_240:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_228:
-	JMP ready438
-zeros437:
+end_240:
+	JMP ready452
+zeros451:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11561,55 +12362,169 @@ zeros437:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready438:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed440
-k439:
+ready452:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed454
+k453:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	WORD $0x3dc0084e // ldr q14, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R10, four_229
-	TBZ $1, R10, fewer_229
+	TBNZ $2, R10, four_241
+	TBZ $1, R10, fewer_241
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R10, end_229
+	TBZ $0, R10, end_241
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_229
-fewer_229:
+	JMP end_241
+fewer_241:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R10, end_229
+	TBZ $0, R10, end_241
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_229
-four_229:
+	JMP end_241
+four_241:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_229:
-	WORD $0xbd400070 // ldr s16, [x3, #0]
+end_241:
+	WORD $0xbd4000d0 // ldr s16, [x6, #0]
 	WORD $0x4f901180 // fmla v0.4s, v12.4s, v16.s[0]
 	WORD $0x4f9011a1 // fmla v1.4s, v13.4s, v16.s[0]
 	WORD $0x4f9011c2 // fmla v2.4s, v14.4s, v16.s[0]
 	WORD $0x4f9011e3 // fmla v3.4s, v15.4s, v16.s[0]
-	WORD $0xbc676870 // ldr s16, [x3, x7]
+	WORD $0xbc6768d0 // ldr s16, [x6, x7]
 	WORD $0x4f901184 // fmla v4.4s, v12.4s, v16.s[0]
 	WORD $0x4f9011a5 // fmla v5.4s, v13.4s, v16.s[0]
 	WORD $0x4f9011c6 // fmla v6.4s, v14.4s, v16.s[0]
 	WORD $0x4f9011e7 // fmla v7.4s, v15.4s, v16.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd400210 // ldr s16, [x16, #0]
 	WORD $0x4f901188 // fmla v8.4s, v12.4s, v16.s[0]
 	WORD $0x4f9011a9 // fmla v9.4s, v13.4s, v16.s[0]
 	WORD $0x4f9011ca // fmla v10.4s, v14.4s, v16.s[0]
 	WORD $0x4f9011eb // fmla v11.4s, v15.4s, v16.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k439
-summed440:
+	ADD R8, R6
+	SUBS $1, R11
+	BNE k453
+summed454:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain441
+	CMP $0x01, R17
+	BLT plain455
+	BEQ relu456
+	MOVD R3, R2
+	WORD $0x3dc0366c // ldr q12, [x19, #208]
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x3dc0084d // ldr q13, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	ADD $48, R2, R16
+	TBNZ $2, R10, four_242
+	TBZ $1, R10, fewer_242
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R10, end_242
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_242
+fewer_242:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R10, end_242
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_242
+four_242:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_242:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x3dc0084d // ldr q13, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
+	ADD $48, R2, R16
+	TBNZ $2, R10, four_243
+	TBZ $1, R10, fewer_243
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R10, end_243
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_243
+fewer_243:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R10, end_243
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_243
+four_243:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_243:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x3dc0084d // ldr q13, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	ADD $48, R2, R16
+	TBNZ $2, R10, four_244
+	TBZ $1, R10, fewer_244
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R10, end_244
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_244
+fewer_244:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R10, end_244
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_244
+four_244:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_244:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	JMP plain455
+relu456:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -11658,132 +12573,136 @@ summed440:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain441:
+plain455:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_230
-	TBZ $1, R10, fewer_230
+	TBNZ $2, R10, four_245
+	TBZ $1, R10, fewer_245
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_230
+	TBZ $0, R10, end_245
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_230
-fewer_230:
-	TBZ $0, R10, end_230
+	JMP end_245
+fewer_245:
+	TBZ $0, R10, end_245
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_230
-four_230:
+	JMP end_245
+four_245:
 	WORD $0x3d800203 // str q3, [x16]
-end_230:
+end_245:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_231
-	TBZ $1, R10, fewer_231
+	TBNZ $2, R10, four_246
+	TBZ $1, R10, fewer_246
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R10, end_231
+	TBZ $0, R10, end_246
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_231
-fewer_231:
-	TBZ $0, R10, end_231
+	JMP end_246
+fewer_246:
+	TBZ $0, R10, end_246
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_231
-four_231:
+	JMP end_246
+four_246:
 	WORD $0x3d800207 // str q7, [x16]
-end_231:
+end_246:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R10, four_232
-	TBZ $1, R10, fewer_232
+	TBNZ $2, R10, four_247
+	TBZ $1, R10, fewer_247
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R10, end_232
+	TBZ $0, R10, end_247
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_232
-fewer_232:
-	TBZ $0, R10, end_232
+	JMP end_247
+fewer_247:
+	TBZ $0, R10, end_247
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_232
-four_232:
+	JMP end_247
+four_247:
 	WORD $0x3d80020b // str q11, [x16]
-end_232:
-	JMP end417
-fewer436:
+end_247:
+	JMP end429
+fewer450:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer442
-	TST R3, R3
-	BEQ zeros443
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_233
-	TBZ $1, R10, fewer_233
+	BLE fewer457
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros458
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros458
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R10, four_248
+	TBZ $1, R10, fewer_248
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R10, end_233
+	TBZ $0, R10, end_248
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_233
-fewer_233:
+	JMP end_248
+fewer_248:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R10, end_233
+	TBZ $0, R10, end_248
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_233
-four_233:
+	JMP end_248
+four_248:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_233:
+end_248:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	WORD $0x3dc00464 // ldr q4, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_234
-	TBZ $1, R10, fewer_234
+	ADD R17, R6
+	WORD $0x3dc000c3 // ldr q3, [x6, #0]
+	WORD $0x3dc004c4 // ldr q4, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R10, four_249
+	TBZ $1, R10, fewer_249
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_234
+	TBZ $0, R10, end_249
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_234
-fewer_234:
+	JMP end_249
+fewer_249:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_234
+	TBZ $0, R10, end_249
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_234
-four_234:
+	JMP end_249
+four_249:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_234:
+end_249:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	WORD $0x3dc00467 // ldr q7, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R10, four_235
-	TBZ $1, R10, fewer_235
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	WORD $0x3dc004c7 // ldr q7, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R10, four_250
+	TBZ $1, R10, fewer_250
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R10, end_235
+	TBZ $0, R10, end_250
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_235
-fewer_235:
+	JMP end_250
+fewer_250:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R10, end_235
+	TBZ $0, R10, end_250
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_235
-four_235:
+	JMP end_250
+four_250:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_235:
-	JMP ready444
-zeros443:
+end_250:
+	JMP ready459
+zeros458:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11793,51 +12712,150 @@ zeros443:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
-ready444:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed446
-k445:
+ready459:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed461
+k460:
 	WORD $0x3dc00049 // ldr q9, [x2, #0]
 	WORD $0x3dc0044a // ldr q10, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R10, four_236
-	TBZ $1, R10, fewer_236
+	TBNZ $2, R10, four_251
+	TBZ $1, R10, fewer_251
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R10, end_236
+	TBZ $0, R10, end_251
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_236
-fewer_236:
+	JMP end_251
+fewer_251:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R10, end_236
+	TBZ $0, R10, end_251
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_236
-four_236:
+	JMP end_251
+four_251:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_236:
-	WORD $0xbd40006c // ldr s12, [x3, #0]
+end_251:
+	WORD $0xbd4000cc // ldr s12, [x6, #0]
 	WORD $0x4f8c1120 // fmla v0.4s, v9.4s, v12.s[0]
 	WORD $0x4f8c1141 // fmla v1.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1162 // fmla v2.4s, v11.4s, v12.s[0]
-	WORD $0xbc67686c // ldr s12, [x3, x7]
+	WORD $0xbc6768cc // ldr s12, [x6, x7]
 	WORD $0x4f8c1123 // fmla v3.4s, v9.4s, v12.s[0]
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1165 // fmla v5.4s, v11.4s, v12.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd40020c // ldr s12, [x16, #0]
 	WORD $0x4f8c1126 // fmla v6.4s, v9.4s, v12.s[0]
 	WORD $0x4f8c1147 // fmla v7.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1168 // fmla v8.4s, v11.4s, v12.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k445
-summed446:
+	ADD R8, R6
+	SUBS $1, R11
+	BNE k460
+summed461:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain447
+	CMP $0x01, R17
+	BLT plain462
+	BEQ relu463
+	MOVD R3, R2
+	WORD $0x3dc03669 // ldr q9, [x19, #208]
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x3dc0044a // ldr q10, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	ADD $32, R2, R16
+	TBNZ $2, R10, four_252
+	TBZ $1, R10, fewer_252
+	WORD $0xfd40020a // ldr d10, [x16]
+	TBZ $0, R10, end_252
+	ADD $8, R16, R17
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
+	JMP end_252
+fewer_252:
+	WORD $0x4f00040a // movi v10.4s, #0
+	TBZ $0, R10, end_252
+	WORD $0xbd40020a // ldr s10, [x16]
+	JMP end_252
+four_252:
+	WORD $0x3dc0020a // ldr q10, [x16]
+end_252:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
+	WORD $0x3dc0044a // ldr q10, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
+	ADD $32, R2, R16
+	TBNZ $2, R10, four_253
+	TBZ $1, R10, fewer_253
+	WORD $0xfd40020a // ldr d10, [x16]
+	TBZ $0, R10, end_253
+	ADD $8, R16, R17
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
+	JMP end_253
+fewer_253:
+	WORD $0x4f00040a // movi v10.4s, #0
+	TBZ $0, R10, end_253
+	WORD $0xbd40020a // ldr s10, [x16]
+	JMP end_253
+four_253:
+	WORD $0x3dc0020a // ldr q10, [x16]
+end_253:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x3dc0044a // ldr q10, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
+	ADD $32, R2, R16
+	TBNZ $2, R10, four_254
+	TBZ $1, R10, fewer_254
+	WORD $0xfd40020a // ldr d10, [x16]
+	TBZ $0, R10, end_254
+	ADD $8, R16, R17
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
+	JMP end_254
+fewer_254:
+	WORD $0x4f00040a // movi v10.4s, #0
+	TBZ $0, R10, end_254
+	WORD $0xbd40020a // ldr s10, [x16]
+	JMP end_254
+four_254:
+	WORD $0x3dc0020a // ldr q10, [x16]
+end_254:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
+	WORD $0x4e291d49 // and v9.16b, v10.16b, v9.16b
+	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
+	JMP plain462
+relu463:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c9 // fcmge v9.4s, v30.4s, v0.4s
 	WORD $0x6e205929 // not v9.16b, v9.16b
@@ -11874,173 +12892,261 @@ summed446:
 	WORD $0x6e28e7c9 // fcmge v9.4s, v30.4s, v8.4s
 	WORD $0x6e205929 // not v9.16b, v9.16b
 	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
-plain447:
+plain462:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_237
-	TBZ $1, R10, fewer_237
+	TBNZ $2, R10, four_255
+	TBZ $1, R10, fewer_255
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R10, end_237
+	TBZ $0, R10, end_255
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_237
-fewer_237:
-	TBZ $0, R10, end_237
+	JMP end_255
+fewer_255:
+	TBZ $0, R10, end_255
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_237
-four_237:
+	JMP end_255
+four_255:
 	WORD $0x3d800202 // str q2, [x16]
-end_237:
+end_255:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_238
-	TBZ $1, R10, fewer_238
+	TBNZ $2, R10, four_256
+	TBZ $1, R10, fewer_256
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_238
+	TBZ $0, R10, end_256
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_238
-fewer_238:
-	TBZ $0, R10, end_238
+	JMP end_256
+fewer_256:
+	TBZ $0, R10, end_256
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_238
-four_238:
+	JMP end_256
+four_256:
 	WORD $0x3d800205 // str q5, [x16]
-end_238:
+end_256:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R10, four_239
-	TBZ $1, R10, fewer_239
+	TBNZ $2, R10, four_257
+	TBZ $1, R10, fewer_257
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R10, end_239
+	TBZ $0, R10, end_257
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_239
-fewer_239:
-	TBZ $0, R10, end_239
+	JMP end_257
+fewer_257:
+	TBZ $0, R10, end_257
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_239
-four_239:
+	JMP end_257
+four_257:
 	WORD $0x3d800208 // str q8, [x16]
-end_239:
-	JMP end417
-fewer442:
+end_257:
+	JMP end429
+fewer457:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer448
-	TST R3, R3
-	BEQ zeros449
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_240
-	TBZ $1, R10, fewer_240
+	BLE fewer464
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros465
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros465
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R10, four_258
+	TBZ $1, R10, fewer_258
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R10, end_240
+	TBZ $0, R10, end_258
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_240
-fewer_240:
+	JMP end_258
+fewer_258:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R10, end_240
+	TBZ $0, R10, end_258
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_240
-four_240:
+	JMP end_258
+four_258:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_240:
+end_258:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_241
-	TBZ $1, R10, fewer_241
+	ADD R17, R6
+	WORD $0x3dc000c2 // ldr q2, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R10, four_259
+	TBZ $1, R10, fewer_259
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R10, end_241
+	TBZ $0, R10, end_259
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_241
-fewer_241:
+	JMP end_259
+fewer_259:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R10, end_241
+	TBZ $0, R10, end_259
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_241
-four_241:
+	JMP end_259
+four_259:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_241:
+end_259:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R10, four_242
-	TBZ $1, R10, fewer_242
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R10, four_260
+	TBZ $1, R10, fewer_260
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R10, end_242
+	TBZ $0, R10, end_260
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_242
-fewer_242:
+	JMP end_260
+fewer_260:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R10, end_242
+	TBZ $0, R10, end_260
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_242
-four_242:
+	JMP end_260
+four_260:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_242:
-	JMP ready450
-zeros449:
+end_260:
+	JMP ready466
+zeros465:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready450:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed452
-k451:
+ready466:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed468
+k467:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R10, four_243
-	TBZ $1, R10, fewer_243
+	TBNZ $2, R10, four_261
+	TBZ $1, R10, fewer_261
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R10, end_243
+	TBZ $0, R10, end_261
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_243
-fewer_243:
+	JMP end_261
+fewer_261:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R10, end_243
+	TBZ $0, R10, end_261
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_243
-four_243:
+	JMP end_261
+four_261:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_243:
-	WORD $0xbd400068 // ldr s8, [x3, #0]
+end_261:
+	WORD $0xbd4000c8 // ldr s8, [x6, #0]
 	WORD $0x4f8810c0 // fmla v0.4s, v6.4s, v8.s[0]
 	WORD $0x4f8810e1 // fmla v1.4s, v7.4s, v8.s[0]
-	WORD $0xbc676868 // ldr s8, [x3, x7]
+	WORD $0xbc6768c8 // ldr s8, [x6, x7]
 	WORD $0x4f8810c2 // fmla v2.4s, v6.4s, v8.s[0]
 	WORD $0x4f8810e3 // fmla v3.4s, v7.4s, v8.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd400208 // ldr s8, [x16, #0]
 	WORD $0x4f8810c4 // fmla v4.4s, v6.4s, v8.s[0]
 	WORD $0x4f8810e5 // fmla v5.4s, v7.4s, v8.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k451
-summed452:
+	ADD R8, R6
+	SUBS $1, R11
+	BNE k467
+summed468:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain453
+	CMP $0x01, R17
+	BLT plain469
+	BEQ relu470
+	MOVD R3, R2
+	WORD $0x3dc03666 // ldr q6, [x19, #208]
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	ADD $16, R2, R16
+	TBNZ $2, R10, four_262
+	TBZ $1, R10, fewer_262
+	WORD $0xfd400207 // ldr d7, [x16]
+	TBZ $0, R10, end_262
+	ADD $8, R16, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_262
+fewer_262:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R10, end_262
+	WORD $0xbd400207 // ldr s7, [x16]
+	JMP end_262
+four_262:
+	WORD $0x3dc00207 // ldr q7, [x16]
+end_262:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	ADD $16, R2, R16
+	TBNZ $2, R10, four_263
+	TBZ $1, R10, fewer_263
+	WORD $0xfd400207 // ldr d7, [x16]
+	TBZ $0, R10, end_263
+	ADD $8, R16, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_263
+fewer_263:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R10, end_263
+	WORD $0xbd400207 // ldr s7, [x16]
+	JMP end_263
+four_263:
+	WORD $0x3dc00207 // ldr q7, [x16]
+end_263:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00047 // ldr q7, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	ADD $16, R2, R16
+	TBNZ $2, R10, four_264
+	TBZ $1, R10, fewer_264
+	WORD $0xfd400207 // ldr d7, [x16]
+	TBZ $0, R10, end_264
+	ADD $8, R16, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_264
+fewer_264:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R10, end_264
+	WORD $0xbd400207 // ldr s7, [x16]
+	JMP end_264
+four_264:
+	WORD $0x3dc00207 // ldr q7, [x16]
+end_264:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce6 // and v6.16b, v7.16b, v6.16b
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	JMP plain469
+relu470:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
@@ -12065,153 +13171,223 @@ summed452:
 	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
 	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
-plain453:
+plain469:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_244
-	TBZ $1, R10, fewer_244
+	TBNZ $2, R10, four_265
+	TBZ $1, R10, fewer_265
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R10, end_244
+	TBZ $0, R10, end_265
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_244
-fewer_244:
-	TBZ $0, R10, end_244
+	JMP end_265
+fewer_265:
+	TBZ $0, R10, end_265
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_244
-four_244:
+	JMP end_265
+four_265:
 	WORD $0x3d800201 // str q1, [x16]
-end_244:
+end_265:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_245
-	TBZ $1, R10, fewer_245
+	TBNZ $2, R10, four_266
+	TBZ $1, R10, fewer_266
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R10, end_245
+	TBZ $0, R10, end_266
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_245
-fewer_245:
-	TBZ $0, R10, end_245
+	JMP end_266
+fewer_266:
+	TBZ $0, R10, end_266
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_245
-four_245:
+	JMP end_266
+four_266:
 	WORD $0x3d800203 // str q3, [x16]
-end_245:
+end_266:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R10, four_246
-	TBZ $1, R10, fewer_246
+	TBNZ $2, R10, four_267
+	TBZ $1, R10, fewer_267
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R10, end_246
+	TBZ $0, R10, end_267
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_246
-fewer_246:
-	TBZ $0, R10, end_246
+	JMP end_267
+fewer_267:
+	TBZ $0, R10, end_267
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_246
-four_246:
+	JMP end_267
+four_267:
 	WORD $0x3d800205 // str q5, [x16]
-end_246:
-	JMP end417
-fewer448:
-	TST R3, R3
-	BEQ zeros454
-	TBNZ $2, R6, four_247
-	TBZ $1, R6, fewer_247
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_247
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_247
-fewer_247:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_247
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_247
-four_247:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_247:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_248
-	TBZ $1, R6, fewer_248
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_248
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_248
-fewer_248:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_248
-	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_248
-four_248:
-	WORD $0x3dc00061 // ldr q1, [x3]
-end_248:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_249
-	TBZ $1, R6, fewer_249
-	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_249
-	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_249
-fewer_249:
-	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_249
-	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_249
-four_249:
-	WORD $0x3dc00062 // ldr q2, [x3]
-end_249:
-	JMP ready455
-zeros454:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-ready455:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R10
+end_267:
+	JMP end429
+fewer464:
+	MOVD R3, R10
 	TST R10, R10
-	BLE summed457
-k456:
-	TBNZ $2, R6, four_250
-	TBZ $1, R6, fewer_250
+	BEQ zeros471
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros471
+	TBNZ $2, R6, four_268
+	TBZ $1, R6, fewer_268
+	WORD $0xfd400140 // ldr d0, [x10]
+	TBZ $0, R6, end_268
+	ADD $8, R10, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_268
+fewer_268:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_268
+	WORD $0xbd400140 // ldr s0, [x10]
+	JMP end_268
+four_268:
+	WORD $0x3dc00140 // ldr q0, [x10]
+end_268:
+	MOVD 80(R0), R17
+	ADD R17, R10
+	TBNZ $2, R6, four_269
+	TBZ $1, R6, fewer_269
+	WORD $0xfd400141 // ldr d1, [x10]
+	TBZ $0, R6, end_269
+	ADD $8, R10, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_269
+fewer_269:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_269
+	WORD $0xbd400141 // ldr s1, [x10]
+	JMP end_269
+four_269:
+	WORD $0x3dc00141 // ldr q1, [x10]
+end_269:
+	MOVD 80(R0), R17
+	ADD R17, R10
+	TBNZ $2, R6, four_270
+	TBZ $1, R6, fewer_270
+	WORD $0xfd400142 // ldr d2, [x10]
+	TBZ $0, R6, end_270
+	ADD $8, R10, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_270
+fewer_270:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_270
+	WORD $0xbd400142 // ldr s2, [x10]
+	JMP end_270
+four_270:
+	WORD $0x3dc00142 // ldr q2, [x10]
+end_270:
+	JMP ready472
+zeros471:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+ready472:
+	MOVD 8(R0), R10
+	MOVD 48(R0), R11
+	TST R11, R11
+	BLE summed474
+k473:
+	TBNZ $2, R6, four_271
+	TBZ $1, R6, fewer_271
 	WORD $0xfd400043 // ldr d3, [x2]
-	TBZ $0, R6, end_250
+	TBZ $0, R6, end_271
 	ADD $8, R2, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_250
-fewer_250:
+	JMP end_271
+fewer_271:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_250
+	TBZ $0, R6, end_271
 	WORD $0xbd400043 // ldr s3, [x2]
-	JMP end_250
-four_250:
+	JMP end_271
+four_271:
 	WORD $0x3dc00043 // ldr q3, [x2]
-end_250:
-	WORD $0xbd400064 // ldr s4, [x3, #0]
+end_271:
+	WORD $0xbd400144 // ldr s4, [x10, #0]
 	WORD $0x4f841060 // fmla v0.4s, v3.4s, v4.s[0]
-	WORD $0xbc676864 // ldr s4, [x3, x7]
+	WORD $0xbc676944 // ldr s4, [x10, x7]
 	WORD $0x4f841061 // fmla v1.4s, v3.4s, v4.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R10, R16
 	WORD $0xbd400204 // ldr s4, [x16, #0]
 	WORD $0x4f841062 // fmla v2.4s, v3.4s, v4.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R10
-	BNE k456
-summed457:
+	ADD R8, R10
+	SUBS $1, R11
+	BNE k473
+summed474:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain458
+	CMP $0x01, R17
+	BLT plain475
+	BEQ relu476
+	MOVD R3, R2
+	WORD $0x3dc03663 // ldr q3, [x19, #208]
+	TBNZ $2, R6, four_272
+	TBZ $1, R6, fewer_272
+	WORD $0xfd400044 // ldr d4, [x2]
+	TBZ $0, R6, end_272
+	ADD $8, R2, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_272
+fewer_272:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_272
+	WORD $0xbd400044 // ldr s4, [x2]
+	JMP end_272
+four_272:
+	WORD $0x3dc00044 // ldr q4, [x2]
+end_272:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
+	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_273
+	TBZ $1, R6, fewer_273
+	WORD $0xfd400044 // ldr d4, [x2]
+	TBZ $0, R6, end_273
+	ADD $8, R2, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_273
+fewer_273:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_273
+	WORD $0xbd400044 // ldr s4, [x2]
+	JMP end_273
+four_273:
+	WORD $0x3dc00044 // ldr q4, [x2]
+end_273:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
+	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
+	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_274
+	TBZ $1, R6, fewer_274
+	WORD $0xfd400044 // ldr d4, [x2]
+	TBZ $0, R6, end_274
+	ADD $8, R2, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_274
+fewer_274:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_274
+	WORD $0xbd400044 // ldr s4, [x2]
+	JMP end_274
+four_274:
+	WORD $0x3dc00044 // ldr q4, [x2]
+end_274:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
+	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
+	JMP plain475
+relu476:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
@@ -12224,54 +13400,54 @@ summed457:
 	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
 	WORD $0x6e205863 // not v3.16b, v3.16b
 	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
-plain458:
-	TBNZ $2, R6, four_251
-	TBZ $1, R6, fewer_251
+plain475:
+	TBNZ $2, R6, four_275
+	TBZ $1, R6, fewer_275
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_251
+	TBZ $0, R6, end_275
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_251
-fewer_251:
-	TBZ $0, R6, end_251
+	JMP end_275
+fewer_275:
+	TBZ $0, R6, end_275
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_251
-four_251:
+	JMP end_275
+four_275:
 	WORD $0x3d800020 // str q0, [x1]
-end_251:
+end_275:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_252
-	TBZ $1, R6, fewer_252
+	TBNZ $2, R6, four_276
+	TBZ $1, R6, fewer_276
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_252
+	TBZ $0, R6, end_276
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_252
-fewer_252:
-	TBZ $0, R6, end_252
+	JMP end_276
+fewer_276:
+	TBZ $0, R6, end_276
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_252
-four_252:
+	JMP end_276
+four_276:
 	WORD $0x3d800021 // str q1, [x1]
-end_252:
+end_276:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_253
-	TBZ $1, R6, fewer_253
+	TBNZ $2, R6, four_277
+	TBZ $1, R6, fewer_277
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_253
+	TBZ $0, R6, end_277
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_253
-fewer_253:
-	TBZ $0, R6, end_253
+	JMP end_277
+fewer_277:
+	TBZ $0, R6, end_277
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_253
-four_253:
+	JMP end_277
+four_277:
 	WORD $0x3d800022 // str q2, [x1]
-end_253:
-end417:
+end_277:
+end429:
 	RET
 
 // func gemm4x128(args *byte)
@@ -12286,12 +13462,15 @@ TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile460:
+tile478:
 	CMP $0x00000010, R6
-	BLT next461
+	BLT next479
 	MOVD R3, R11
 	TST R11, R11
-	BEQ zeros463
+	BEQ zeros481
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros481
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -12314,8 +13493,8 @@ tile460:
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
 	WORD $0x3dc00d6f // ldr q15, [x11, #48]
-	JMP ready464
-zeros463:
+	JMP ready482
+zeros481:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12332,13 +13511,13 @@ zeros463:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready464:
+ready482:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed466
-k465:
+	BLE summed484
+k483:
 	WORD $0x3dc00190 // ldr q16, [x12, #0]
 	WORD $0x3dc00591 // ldr q17, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
@@ -12367,11 +13546,102 @@ k465:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k465
-summed466:
+	BNE k483
+summed484:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain467
+	CMP $0x01, R17
+	BLT plain485
+	BEQ relu486
+	MOVD R3, R11
+	WORD $0x3dc03670 // ldr q16, [x19, #208]
+	WORD $0x3dc00171 // ldr q17, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	WORD $0x3dc00571 // ldr q17, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
+	WORD $0x3dc00971 // ldr q17, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
+	WORD $0x3dc00d71 // ldr q17, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00171 // ldr q17, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
+	WORD $0x3dc00571 // ldr q17, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
+	WORD $0x3dc00971 // ldr q17, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
+	WORD $0x3dc00d71 // ldr q17, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00171 // ldr q17, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
+	WORD $0x3dc00571 // ldr q17, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x3dc00971 // ldr q17, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
+	WORD $0x3dc00d71 // ldr q17, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00171 // ldr q17, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x3dc00571 // ldr q17, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x3dc00971 // ldr q17, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	WORD $0x3dc00d71 // ldr q17, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e30 // and v16.16b, v17.16b, v16.16b
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	JMP plain485
+relu486:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
@@ -12436,7 +13706,7 @@ summed466:
 	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
 	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
-plain467:
+plain485:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -12463,103 +13733,107 @@ plain467:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same462
+	BEQ same480
 	ADD $0x00000040, R3
-same462:
+same480:
 	SUBS $0x00000010, R6
-	JMP tile460
-next461:
+	JMP tile478
+next479:
 	TST R6, R6
-	BLE end459
+	BLE end477
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer470
-	TST R3, R3
-	BEQ zeros471
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_254
-	TBZ $1, R11, fewer_254
+	BLE fewer489
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros490
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros490
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_278
+	TBZ $1, R11, fewer_278
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_254
+	TBZ $0, R11, end_278
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_254
-fewer_254:
+	JMP end_278
+fewer_278:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_254
+	TBZ $0, R11, end_278
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_254
-four_254:
+	JMP end_278
+four_278:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_254:
+end_278:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	WORD $0x3dc00465 // ldr q5, [x3, #16]
-	WORD $0x3dc00866 // ldr q6, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_255
-	TBZ $1, R11, fewer_255
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x3dc008c6 // ldr q6, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_279
+	TBZ $1, R11, fewer_279
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_255
+	TBZ $0, R11, end_279
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_255
-fewer_255:
+	JMP end_279
+fewer_279:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_255
+	TBZ $0, R11, end_279
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_255
-four_255:
+	JMP end_279
+four_279:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_255:
+end_279:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x3dc00469 // ldr q9, [x3, #16]
-	WORD $0x3dc0086a // ldr q10, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_256
-	TBZ $1, R11, fewer_256
+	ADD R17, R6
+	WORD $0x3dc000c8 // ldr q8, [x6, #0]
+	WORD $0x3dc004c9 // ldr q9, [x6, #16]
+	WORD $0x3dc008ca // ldr q10, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_280
+	TBZ $1, R11, fewer_280
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_256
+	TBZ $0, R11, end_280
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_256
-fewer_256:
+	JMP end_280
+fewer_280:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_256
+	TBZ $0, R11, end_280
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_256
-four_256:
+	JMP end_280
+four_280:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_256:
+end_280:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x3dc0046d // ldr q13, [x3, #16]
-	WORD $0x3dc0086e // ldr q14, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_257
-	TBZ $1, R11, fewer_257
+	ADD R17, R6
+	WORD $0x3dc000cc // ldr q12, [x6, #0]
+	WORD $0x3dc004cd // ldr q13, [x6, #16]
+	WORD $0x3dc008ce // ldr q14, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_281
+	TBZ $1, R11, fewer_281
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R11, end_257
+	TBZ $0, R11, end_281
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_257
-fewer_257:
+	JMP end_281
+fewer_281:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R11, end_257
+	TBZ $0, R11, end_281
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_257
-four_257:
+	JMP end_281
+four_281:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_257:
-	JMP ready472
-zeros471:
+end_281:
+	JMP ready491
+zeros490:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12576,60 +13850,211 @@ zeros471:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready472:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed474
-k473:
+ready491:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed493
+k492:
 	WORD $0x3dc00050 // ldr q16, [x2, #0]
 	WORD $0x3dc00451 // ldr q17, [x2, #16]
 	WORD $0x3dc00852 // ldr q18, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R11, four_258
-	TBZ $1, R11, fewer_258
+	TBNZ $2, R11, four_282
+	TBZ $1, R11, fewer_282
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R11, end_258
+	TBZ $0, R11, end_282
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_258
-fewer_258:
+	JMP end_282
+fewer_282:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R11, end_258
+	TBZ $0, R11, end_282
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_258
-four_258:
+	JMP end_282
+four_282:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_258:
-	WORD $0xbd400074 // ldr s20, [x3, #0]
+end_282:
+	WORD $0xbd4000d4 // ldr s20, [x6, #0]
 	WORD $0x4f941200 // fmla v0.4s, v16.4s, v20.s[0]
 	WORD $0x4f941221 // fmla v1.4s, v17.4s, v20.s[0]
 	WORD $0x4f941242 // fmla v2.4s, v18.4s, v20.s[0]
 	WORD $0x4f941263 // fmla v3.4s, v19.4s, v20.s[0]
-	WORD $0xbc676874 // ldr s20, [x3, x7]
+	WORD $0xbc6768d4 // ldr s20, [x6, x7]
 	WORD $0x4f941204 // fmla v4.4s, v16.4s, v20.s[0]
 	WORD $0x4f941225 // fmla v5.4s, v17.4s, v20.s[0]
 	WORD $0x4f941246 // fmla v6.4s, v18.4s, v20.s[0]
 	WORD $0x4f941267 // fmla v7.4s, v19.4s, v20.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd400214 // ldr s20, [x16, #0]
 	WORD $0x4f941208 // fmla v8.4s, v16.4s, v20.s[0]
 	WORD $0x4f941229 // fmla v9.4s, v17.4s, v20.s[0]
 	WORD $0x4f94124a // fmla v10.4s, v18.4s, v20.s[0]
 	WORD $0x4f94126b // fmla v11.4s, v19.4s, v20.s[0]
-	WORD $0xbc6a6874 // ldr s20, [x3, x10]
+	WORD $0xbc6a68d4 // ldr s20, [x6, x10]
 	WORD $0x4f94120c // fmla v12.4s, v16.4s, v20.s[0]
 	WORD $0x4f94122d // fmla v13.4s, v17.4s, v20.s[0]
 	WORD $0x4f94124e // fmla v14.4s, v18.4s, v20.s[0]
 	WORD $0x4f94126f // fmla v15.4s, v19.4s, v20.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k473
-summed474:
+	ADD R8, R6
+	SUBS $1, R12
+	BNE k492
+summed493:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain475
+	CMP $0x01, R17
+	BLT plain494
+	BEQ relu495
+	MOVD R3, R2
+	WORD $0x3dc03670 // ldr q16, [x19, #208]
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
+	WORD $0x3dc00851 // ldr q17, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_283
+	TBZ $1, R11, fewer_283
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R11, end_283
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_283
+fewer_283:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R11, end_283
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_283
+four_283:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_283:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
+	WORD $0x3dc00851 // ldr q17, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_284
+	TBZ $1, R11, fewer_284
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R11, end_284
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_284
+fewer_284:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R11, end_284
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_284
+four_284:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_284:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x3dc00851 // ldr q17, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_285
+	TBZ $1, R11, fewer_285
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R11, end_285
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_285
+fewer_285:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R11, end_285
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_285
+four_285:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_285:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
+	WORD $0x3dc00851 // ldr q17, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_286
+	TBZ $1, R11, fewer_286
+	WORD $0xfd400211 // ldr d17, [x16]
+	TBZ $0, R11, end_286
+	ADD $8, R16, R17
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	JMP end_286
+fewer_286:
+	WORD $0x4f000411 // movi v17.4s, #0
+	TBZ $0, R11, end_286
+	WORD $0xbd400211 // ldr s17, [x16]
+	JMP end_286
+four_286:
+	WORD $0x3dc00211 // ldr q17, [x16]
+end_286:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
+	WORD $0x4e301e30 // and v16.16b, v17.16b, v16.16b
+	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
+	JMP plain494
+relu495:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
@@ -12694,172 +14119,176 @@ summed474:
 	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
 	WORD $0x6e205a10 // not v16.16b, v16.16b
 	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
-plain475:
+plain494:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_259
-	TBZ $1, R11, fewer_259
+	TBNZ $2, R11, four_287
+	TBZ $1, R11, fewer_287
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_259
+	TBZ $0, R11, end_287
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_259
-fewer_259:
-	TBZ $0, R11, end_259
+	JMP end_287
+fewer_287:
+	TBZ $0, R11, end_287
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_259
-four_259:
+	JMP end_287
+four_287:
 	WORD $0x3d800203 // str q3, [x16]
-end_259:
+end_287:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_260
-	TBZ $1, R11, fewer_260
+	TBNZ $2, R11, four_288
+	TBZ $1, R11, fewer_288
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_260
+	TBZ $0, R11, end_288
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_260
-fewer_260:
-	TBZ $0, R11, end_260
+	JMP end_288
+fewer_288:
+	TBZ $0, R11, end_288
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_260
-four_260:
+	JMP end_288
+four_288:
 	WORD $0x3d800207 // str q7, [x16]
-end_260:
+end_288:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_261
-	TBZ $1, R11, fewer_261
+	TBNZ $2, R11, four_289
+	TBZ $1, R11, fewer_289
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_261
+	TBZ $0, R11, end_289
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_261
-fewer_261:
-	TBZ $0, R11, end_261
+	JMP end_289
+fewer_289:
+	TBZ $0, R11, end_289
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_261
-four_261:
+	JMP end_289
+four_289:
 	WORD $0x3d80020b // str q11, [x16]
-end_261:
+end_289:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_262
-	TBZ $1, R11, fewer_262
+	TBNZ $2, R11, four_290
+	TBZ $1, R11, fewer_290
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R11, end_262
+	TBZ $0, R11, end_290
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_262
-fewer_262:
-	TBZ $0, R11, end_262
+	JMP end_290
+fewer_290:
+	TBZ $0, R11, end_290
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_262
-four_262:
+	JMP end_290
+four_290:
 	WORD $0x3d80020f // str q15, [x16]
-end_262:
-	JMP end459
-fewer470:
+end_290:
+	JMP end477
+fewer489:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer476
-	TST R3, R3
-	BEQ zeros477
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_263
-	TBZ $1, R11, fewer_263
+	BLE fewer496
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros497
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros497
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_291
+	TBZ $1, R11, fewer_291
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R11, end_263
+	TBZ $0, R11, end_291
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_263
-fewer_263:
+	JMP end_291
+fewer_291:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R11, end_263
+	TBZ $0, R11, end_291
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_263
-four_263:
+	JMP end_291
+four_291:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_263:
+end_291:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	WORD $0x3dc00464 // ldr q4, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_264
-	TBZ $1, R11, fewer_264
+	ADD R17, R6
+	WORD $0x3dc000c3 // ldr q3, [x6, #0]
+	WORD $0x3dc004c4 // ldr q4, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_292
+	TBZ $1, R11, fewer_292
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_264
+	TBZ $0, R11, end_292
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_264
-fewer_264:
+	JMP end_292
+fewer_292:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_264
+	TBZ $0, R11, end_292
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_264
-four_264:
+	JMP end_292
+four_292:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_264:
+end_292:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	WORD $0x3dc00467 // ldr q7, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_265
-	TBZ $1, R11, fewer_265
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	WORD $0x3dc004c7 // ldr q7, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_293
+	TBZ $1, R11, fewer_293
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R11, end_265
+	TBZ $0, R11, end_293
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_265
-fewer_265:
+	JMP end_293
+fewer_293:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R11, end_265
+	TBZ $0, R11, end_293
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_265
-four_265:
+	JMP end_293
+four_293:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_265:
+end_293:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	WORD $0x3dc0046a // ldr q10, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_266
-	TBZ $1, R11, fewer_266
+	ADD R17, R6
+	WORD $0x3dc000c9 // ldr q9, [x6, #0]
+	WORD $0x3dc004ca // ldr q10, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_294
+	TBZ $1, R11, fewer_294
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_266
+	TBZ $0, R11, end_294
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_266
-fewer_266:
+	JMP end_294
+fewer_294:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_266
+	TBZ $0, R11, end_294
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_266
-four_266:
+	JMP end_294
+four_294:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_266:
-	JMP ready478
-zeros477:
+end_294:
+	JMP ready498
+zeros497:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12872,55 +14301,186 @@ zeros477:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready478:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed480
-k479:
+ready498:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed500
+k499:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R11, four_267
-	TBZ $1, R11, fewer_267
+	TBNZ $2, R11, four_295
+	TBZ $1, R11, fewer_295
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R11, end_267
+	TBZ $0, R11, end_295
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_267
-fewer_267:
+	JMP end_295
+fewer_295:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R11, end_267
+	TBZ $0, R11, end_295
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_267
-four_267:
+	JMP end_295
+four_295:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_267:
-	WORD $0xbd40006f // ldr s15, [x3, #0]
+end_295:
+	WORD $0xbd4000cf // ldr s15, [x6, #0]
 	WORD $0x4f8f1180 // fmla v0.4s, v12.4s, v15.s[0]
 	WORD $0x4f8f11a1 // fmla v1.4s, v13.4s, v15.s[0]
 	WORD $0x4f8f11c2 // fmla v2.4s, v14.4s, v15.s[0]
-	WORD $0xbc67686f // ldr s15, [x3, x7]
+	WORD $0xbc6768cf // ldr s15, [x6, x7]
 	WORD $0x4f8f1183 // fmla v3.4s, v12.4s, v15.s[0]
 	WORD $0x4f8f11a4 // fmla v4.4s, v13.4s, v15.s[0]
 	WORD $0x4f8f11c5 // fmla v5.4s, v14.4s, v15.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd40020f // ldr s15, [x16, #0]
 	WORD $0x4f8f1186 // fmla v6.4s, v12.4s, v15.s[0]
 	WORD $0x4f8f11a7 // fmla v7.4s, v13.4s, v15.s[0]
 	WORD $0x4f8f11c8 // fmla v8.4s, v14.4s, v15.s[0]
-	WORD $0xbc6a686f // ldr s15, [x3, x10]
+	WORD $0xbc6a68cf // ldr s15, [x6, x10]
 	WORD $0x4f8f1189 // fmla v9.4s, v12.4s, v15.s[0]
 	WORD $0x4f8f11aa // fmla v10.4s, v13.4s, v15.s[0]
 	WORD $0x4f8f11cb // fmla v11.4s, v14.4s, v15.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k479
-summed480:
+	ADD R8, R6
+	SUBS $1, R12
+	BNE k499
+summed500:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain481
+	CMP $0x01, R17
+	BLT plain501
+	BEQ relu502
+	MOVD R3, R2
+	WORD $0x3dc0366c // ldr q12, [x19, #208]
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_296
+	TBZ $1, R11, fewer_296
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R11, end_296
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_296
+fewer_296:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R11, end_296
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_296
+four_296:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_296:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_297
+	TBZ $1, R11, fewer_297
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R11, end_297
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_297
+fewer_297:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R11, end_297
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_297
+four_297:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_297:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_298
+	TBZ $1, R11, fewer_298
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R11, end_298
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_298
+fewer_298:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R11, end_298
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_298
+four_298:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_298:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x3dc0044d // ldr q13, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_299
+	TBZ $1, R11, fewer_299
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R11, end_299
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_299
+fewer_299:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R11, end_299
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_299
+four_299:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_299:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	JMP plain501
+relu502:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -12969,164 +14529,168 @@ summed480:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain481:
+plain501:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_268
-	TBZ $1, R11, fewer_268
+	TBNZ $2, R11, four_300
+	TBZ $1, R11, fewer_300
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R11, end_268
+	TBZ $0, R11, end_300
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_268
-fewer_268:
-	TBZ $0, R11, end_268
+	JMP end_300
+fewer_300:
+	TBZ $0, R11, end_300
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_268
-four_268:
+	JMP end_300
+four_300:
 	WORD $0x3d800202 // str q2, [x16]
-end_268:
+end_300:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_269
-	TBZ $1, R11, fewer_269
+	TBNZ $2, R11, four_301
+	TBZ $1, R11, fewer_301
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_269
+	TBZ $0, R11, end_301
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_269
-fewer_269:
-	TBZ $0, R11, end_269
+	JMP end_301
+fewer_301:
+	TBZ $0, R11, end_301
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_269
-four_269:
+	JMP end_301
+four_301:
 	WORD $0x3d800205 // str q5, [x16]
-end_269:
+end_301:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_270
-	TBZ $1, R11, fewer_270
+	TBNZ $2, R11, four_302
+	TBZ $1, R11, fewer_302
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R11, end_270
+	TBZ $0, R11, end_302
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_270
-fewer_270:
-	TBZ $0, R11, end_270
+	JMP end_302
+fewer_302:
+	TBZ $0, R11, end_302
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_270
-four_270:
+	JMP end_302
+four_302:
 	WORD $0x3d800208 // str q8, [x16]
-end_270:
+end_302:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_271
-	TBZ $1, R11, fewer_271
+	TBNZ $2, R11, four_303
+	TBZ $1, R11, fewer_303
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_271
+	TBZ $0, R11, end_303
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_271
-fewer_271:
-	TBZ $0, R11, end_271
+	JMP end_303
+fewer_303:
+	TBZ $0, R11, end_303
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_271
-four_271:
+	JMP end_303
+four_303:
 	WORD $0x3d80020b // str q11, [x16]
-end_271:
-	JMP end459
-fewer476:
+end_303:
+	JMP end477
+fewer496:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer482
-	TST R3, R3
-	BEQ zeros483
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_272
-	TBZ $1, R11, fewer_272
+	BLE fewer503
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros504
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros504
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_304
+	TBZ $1, R11, fewer_304
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R11, end_272
+	TBZ $0, R11, end_304
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_272
-fewer_272:
+	JMP end_304
+fewer_304:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R11, end_272
+	TBZ $0, R11, end_304
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_272
-four_272:
+	JMP end_304
+four_304:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_272:
+end_304:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_273
-	TBZ $1, R11, fewer_273
+	ADD R17, R6
+	WORD $0x3dc000c2 // ldr q2, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_305
+	TBZ $1, R11, fewer_305
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_273
+	TBZ $0, R11, end_305
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_273
-fewer_273:
+	JMP end_305
+fewer_305:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_273
+	TBZ $0, R11, end_305
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_273
-four_273:
+	JMP end_305
+four_305:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_273:
+end_305:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_274
-	TBZ $1, R11, fewer_274
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_306
+	TBZ $1, R11, fewer_306
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_274
+	TBZ $0, R11, end_306
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_274
-fewer_274:
+	JMP end_306
+fewer_306:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_274
+	TBZ $0, R11, end_306
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_274
-four_274:
+	JMP end_306
+four_306:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_274:
+end_306:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_275
-	TBZ $1, R11, fewer_275
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_307
+	TBZ $1, R11, fewer_307
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_275
+	TBZ $0, R11, end_307
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_275
-fewer_275:
+	JMP end_307
+fewer_307:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_275
+	TBZ $0, R11, end_307
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_275
-four_275:
+	JMP end_307
+four_307:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_275:
-	JMP ready484
-zeros483:
+end_307:
+	JMP ready505
+zeros504:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13135,50 +14699,161 @@ zeros483:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready484:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed486
-k485:
+ready505:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed507
+k506:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R11, four_276
-	TBZ $1, R11, fewer_276
+	TBNZ $2, R11, four_308
+	TBZ $1, R11, fewer_308
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R11, end_276
+	TBZ $0, R11, end_308
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_276
-fewer_276:
+	JMP end_308
+fewer_308:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R11, end_276
+	TBZ $0, R11, end_308
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_276
-four_276:
+	JMP end_308
+four_308:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_276:
-	WORD $0xbd40006a // ldr s10, [x3, #0]
+end_308:
+	WORD $0xbd4000ca // ldr s10, [x6, #0]
 	WORD $0x4f8a1100 // fmla v0.4s, v8.4s, v10.s[0]
 	WORD $0x4f8a1121 // fmla v1.4s, v9.4s, v10.s[0]
-	WORD $0xbc67686a // ldr s10, [x3, x7]
+	WORD $0xbc6768ca // ldr s10, [x6, x7]
 	WORD $0x4f8a1102 // fmla v2.4s, v8.4s, v10.s[0]
 	WORD $0x4f8a1123 // fmla v3.4s, v9.4s, v10.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd40020a // ldr s10, [x16, #0]
 	WORD $0x4f8a1104 // fmla v4.4s, v8.4s, v10.s[0]
 	WORD $0x4f8a1125 // fmla v5.4s, v9.4s, v10.s[0]
-	WORD $0xbc6a686a // ldr s10, [x3, x10]
+	WORD $0xbc6a68ca // ldr s10, [x6, x10]
 	WORD $0x4f8a1106 // fmla v6.4s, v8.4s, v10.s[0]
 	WORD $0x4f8a1127 // fmla v7.4s, v9.4s, v10.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k485
-summed486:
+	ADD R8, R6
+	SUBS $1, R12
+	BNE k506
+summed507:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain487
+	CMP $0x01, R17
+	BLT plain508
+	BEQ relu509
+	MOVD R3, R2
+	WORD $0x3dc03668 // ldr q8, [x19, #208]
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_309
+	TBZ $1, R11, fewer_309
+	WORD $0xfd400209 // ldr d9, [x16]
+	TBZ $0, R11, end_309
+	ADD $8, R16, R17
+	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	JMP end_309
+fewer_309:
+	WORD $0x4f000409 // movi v9.4s, #0
+	TBZ $0, R11, end_309
+	WORD $0xbd400209 // ldr s9, [x16]
+	JMP end_309
+four_309:
+	WORD $0x3dc00209 // ldr q9, [x16]
+end_309:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_310
+	TBZ $1, R11, fewer_310
+	WORD $0xfd400209 // ldr d9, [x16]
+	TBZ $0, R11, end_310
+	ADD $8, R16, R17
+	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	JMP end_310
+fewer_310:
+	WORD $0x4f000409 // movi v9.4s, #0
+	TBZ $0, R11, end_310
+	WORD $0xbd400209 // ldr s9, [x16]
+	JMP end_310
+four_310:
+	WORD $0x3dc00209 // ldr q9, [x16]
+end_310:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_311
+	TBZ $1, R11, fewer_311
+	WORD $0xfd400209 // ldr d9, [x16]
+	TBZ $0, R11, end_311
+	ADD $8, R16, R17
+	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	JMP end_311
+fewer_311:
+	WORD $0x4f000409 // movi v9.4s, #0
+	TBZ $0, R11, end_311
+	WORD $0xbd400209 // ldr s9, [x16]
+	JMP end_311
+four_311:
+	WORD $0x3dc00209 // ldr q9, [x16]
+end_311:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00049 // ldr q9, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
+	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_312
+	TBZ $1, R11, fewer_312
+	WORD $0xfd400209 // ldr d9, [x16]
+	TBZ $0, R11, end_312
+	ADD $8, R16, R17
+	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	JMP end_312
+fewer_312:
+	WORD $0x4f000409 // movi v9.4s, #0
+	TBZ $0, R11, end_312
+	WORD $0xbd400209 // ldr s9, [x16]
+	JMP end_312
+four_312:
+	WORD $0x3dc00209 // ldr q9, [x16]
+end_312:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
+	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
+	JMP plain508
+relu509:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
@@ -13211,191 +14886,282 @@ summed486:
 	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
 	WORD $0x6e205908 // not v8.16b, v8.16b
 	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
-plain487:
+plain508:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_277
-	TBZ $1, R11, fewer_277
+	TBNZ $2, R11, four_313
+	TBZ $1, R11, fewer_313
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R11, end_277
+	TBZ $0, R11, end_313
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_277
-fewer_277:
-	TBZ $0, R11, end_277
+	JMP end_313
+fewer_313:
+	TBZ $0, R11, end_313
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_277
-four_277:
+	JMP end_313
+four_313:
 	WORD $0x3d800201 // str q1, [x16]
-end_277:
+end_313:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_278
-	TBZ $1, R11, fewer_278
+	TBNZ $2, R11, four_314
+	TBZ $1, R11, fewer_314
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_278
+	TBZ $0, R11, end_314
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_278
-fewer_278:
-	TBZ $0, R11, end_278
+	JMP end_314
+fewer_314:
+	TBZ $0, R11, end_314
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_278
-four_278:
+	JMP end_314
+four_314:
 	WORD $0x3d800203 // str q3, [x16]
-end_278:
+end_314:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_279
-	TBZ $1, R11, fewer_279
+	TBNZ $2, R11, four_315
+	TBZ $1, R11, fewer_315
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_279
+	TBZ $0, R11, end_315
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_279
-fewer_279:
-	TBZ $0, R11, end_279
+	JMP end_315
+fewer_315:
+	TBZ $0, R11, end_315
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_279
-four_279:
+	JMP end_315
+four_315:
 	WORD $0x3d800205 // str q5, [x16]
-end_279:
+end_315:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_280
-	TBZ $1, R11, fewer_280
+	TBNZ $2, R11, four_316
+	TBZ $1, R11, fewer_316
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_280
+	TBZ $0, R11, end_316
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_280
-fewer_280:
-	TBZ $0, R11, end_280
+	JMP end_316
+fewer_316:
+	TBZ $0, R11, end_316
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_280
-four_280:
+	JMP end_316
+four_316:
 	WORD $0x3d800207 // str q7, [x16]
-end_280:
-	JMP end459
-fewer482:
-	TST R3, R3
-	BEQ zeros488
-	TBNZ $2, R6, four_281
-	TBZ $1, R6, fewer_281
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_281
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_281
-fewer_281:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_281
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_281
-four_281:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_281:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_282
-	TBZ $1, R6, fewer_282
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_282
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_282
-fewer_282:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_282
-	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_282
-four_282:
-	WORD $0x3dc00061 // ldr q1, [x3]
-end_282:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_283
-	TBZ $1, R6, fewer_283
-	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_283
-	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_283
-fewer_283:
-	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_283
-	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_283
-four_283:
-	WORD $0x3dc00062 // ldr q2, [x3]
-end_283:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_284
-	TBZ $1, R6, fewer_284
-	WORD $0xfd400063 // ldr d3, [x3]
-	TBZ $0, R6, end_284
-	ADD $8, R3, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_284
-fewer_284:
-	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_284
-	WORD $0xbd400063 // ldr s3, [x3]
-	JMP end_284
-four_284:
-	WORD $0x3dc00063 // ldr q3, [x3]
-end_284:
-	JMP ready489
-zeros488:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-ready489:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R11
+end_316:
+	JMP end477
+fewer503:
+	MOVD R3, R11
 	TST R11, R11
-	BLE summed491
-k490:
-	TBNZ $2, R6, four_285
-	TBZ $1, R6, fewer_285
+	BEQ zeros510
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros510
+	TBNZ $2, R6, four_317
+	TBZ $1, R6, fewer_317
+	WORD $0xfd400160 // ldr d0, [x11]
+	TBZ $0, R6, end_317
+	ADD $8, R11, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_317
+fewer_317:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_317
+	WORD $0xbd400160 // ldr s0, [x11]
+	JMP end_317
+four_317:
+	WORD $0x3dc00160 // ldr q0, [x11]
+end_317:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_318
+	TBZ $1, R6, fewer_318
+	WORD $0xfd400161 // ldr d1, [x11]
+	TBZ $0, R6, end_318
+	ADD $8, R11, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_318
+fewer_318:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_318
+	WORD $0xbd400161 // ldr s1, [x11]
+	JMP end_318
+four_318:
+	WORD $0x3dc00161 // ldr q1, [x11]
+end_318:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_319
+	TBZ $1, R6, fewer_319
+	WORD $0xfd400162 // ldr d2, [x11]
+	TBZ $0, R6, end_319
+	ADD $8, R11, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_319
+fewer_319:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_319
+	WORD $0xbd400162 // ldr s2, [x11]
+	JMP end_319
+four_319:
+	WORD $0x3dc00162 // ldr q2, [x11]
+end_319:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_320
+	TBZ $1, R6, fewer_320
+	WORD $0xfd400163 // ldr d3, [x11]
+	TBZ $0, R6, end_320
+	ADD $8, R11, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_320
+fewer_320:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_320
+	WORD $0xbd400163 // ldr s3, [x11]
+	JMP end_320
+four_320:
+	WORD $0x3dc00163 // ldr q3, [x11]
+end_320:
+	JMP ready511
+zeros510:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+ready511:
+	MOVD 8(R0), R11
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed513
+k512:
+	TBNZ $2, R6, four_321
+	TBZ $1, R6, fewer_321
 	WORD $0xfd400044 // ldr d4, [x2]
-	TBZ $0, R6, end_285
+	TBZ $0, R6, end_321
 	ADD $8, R2, R17
 	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_285
-fewer_285:
+	JMP end_321
+fewer_321:
 	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_285
+	TBZ $0, R6, end_321
 	WORD $0xbd400044 // ldr s4, [x2]
-	JMP end_285
-four_285:
+	JMP end_321
+four_321:
 	WORD $0x3dc00044 // ldr q4, [x2]
-end_285:
-	WORD $0xbd400065 // ldr s5, [x3, #0]
+end_321:
+	WORD $0xbd400165 // ldr s5, [x11, #0]
 	WORD $0x4f851080 // fmla v0.4s, v4.4s, v5.s[0]
-	WORD $0xbc676865 // ldr s5, [x3, x7]
+	WORD $0xbc676965 // ldr s5, [x11, x7]
 	WORD $0x4f851081 // fmla v1.4s, v4.4s, v5.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R11, R16
 	WORD $0xbd400205 // ldr s5, [x16, #0]
 	WORD $0x4f851082 // fmla v2.4s, v4.4s, v5.s[0]
-	WORD $0xbc6a6865 // ldr s5, [x3, x10]
+	WORD $0xbc6a6965 // ldr s5, [x11, x10]
 	WORD $0x4f851083 // fmla v3.4s, v4.4s, v5.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R11
-	BNE k490
-summed491:
+	ADD R8, R11
+	SUBS $1, R12
+	BNE k512
+summed513:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain492
+	CMP $0x01, R17
+	BLT plain514
+	BEQ relu515
+	MOVD R3, R2
+	WORD $0x3dc03664 // ldr q4, [x19, #208]
+	TBNZ $2, R6, four_322
+	TBZ $1, R6, fewer_322
+	WORD $0xfd400045 // ldr d5, [x2]
+	TBZ $0, R6, end_322
+	ADD $8, R2, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_322
+fewer_322:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R6, end_322
+	WORD $0xbd400045 // ldr s5, [x2]
+	JMP end_322
+four_322:
+	WORD $0x3dc00045 // ldr q5, [x2]
+end_322:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_323
+	TBZ $1, R6, fewer_323
+	WORD $0xfd400045 // ldr d5, [x2]
+	TBZ $0, R6, end_323
+	ADD $8, R2, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_323
+fewer_323:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R6, end_323
+	WORD $0xbd400045 // ldr s5, [x2]
+	JMP end_323
+four_323:
+	WORD $0x3dc00045 // ldr q5, [x2]
+end_323:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_324
+	TBZ $1, R6, fewer_324
+	WORD $0xfd400045 // ldr d5, [x2]
+	TBZ $0, R6, end_324
+	ADD $8, R2, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_324
+fewer_324:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R6, end_324
+	WORD $0xbd400045 // ldr s5, [x2]
+	JMP end_324
+four_324:
+	WORD $0x3dc00045 // ldr q5, [x2]
+end_324:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_325
+	TBZ $1, R6, fewer_325
+	WORD $0xfd400045 // ldr d5, [x2]
+	TBZ $0, R6, end_325
+	ADD $8, R2, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_325
+fewer_325:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R6, end_325
+	WORD $0xbd400045 // ldr s5, [x2]
+	JMP end_325
+four_325:
+	WORD $0x3dc00045 // ldr q5, [x2]
+end_325:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
+	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
+	JMP plain514
+relu515:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
@@ -13412,70 +15178,70 @@ summed491:
 	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
 	WORD $0x6e205884 // not v4.16b, v4.16b
 	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
-plain492:
-	TBNZ $2, R6, four_286
-	TBZ $1, R6, fewer_286
+plain514:
+	TBNZ $2, R6, four_326
+	TBZ $1, R6, fewer_326
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_286
+	TBZ $0, R6, end_326
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_286
-fewer_286:
-	TBZ $0, R6, end_286
+	JMP end_326
+fewer_326:
+	TBZ $0, R6, end_326
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_286
-four_286:
+	JMP end_326
+four_326:
 	WORD $0x3d800020 // str q0, [x1]
-end_286:
+end_326:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_287
-	TBZ $1, R6, fewer_287
+	TBNZ $2, R6, four_327
+	TBZ $1, R6, fewer_327
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_287
+	TBZ $0, R6, end_327
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_287
-fewer_287:
-	TBZ $0, R6, end_287
+	JMP end_327
+fewer_327:
+	TBZ $0, R6, end_327
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_287
-four_287:
+	JMP end_327
+four_327:
 	WORD $0x3d800021 // str q1, [x1]
-end_287:
+end_327:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_288
-	TBZ $1, R6, fewer_288
+	TBNZ $2, R6, four_328
+	TBZ $1, R6, fewer_328
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_288
+	TBZ $0, R6, end_328
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_288
-fewer_288:
-	TBZ $0, R6, end_288
+	JMP end_328
+fewer_328:
+	TBZ $0, R6, end_328
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_288
-four_288:
+	JMP end_328
+four_328:
 	WORD $0x3d800022 // str q2, [x1]
-end_288:
+end_328:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_289
-	TBZ $1, R6, fewer_289
+	TBNZ $2, R6, four_329
+	TBZ $1, R6, fewer_329
 	WORD $0xfd000023 // str d3, [x1]
-	TBZ $0, R6, end_289
+	TBZ $0, R6, end_329
 	ADD $8, R1, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_289
-fewer_289:
-	TBZ $0, R6, end_289
+	JMP end_329
+fewer_329:
+	TBZ $0, R6, end_329
 	WORD $0xbd000023 // str s3, [x1]
-	JMP end_289
-four_289:
+	JMP end_329
+four_329:
 	WORD $0x3d800023 // str q3, [x1]
-end_289:
-end459:
+end_329:
+end477:
 	RET
 
 // func gemm5x128(args *byte)
@@ -13490,12 +15256,15 @@ TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile494:
+tile517:
 	CMP $0x00000010, R6
-	BLT next495
+	BLT next518
 	MOVD R3, R11
 	TST R11, R11
-	BEQ zeros497
+	BEQ zeros520
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros520
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -13524,8 +15293,8 @@ tile494:
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
 	WORD $0x3dc00d73 // ldr q19, [x11, #48]
-	JMP ready498
-zeros497:
+	JMP ready521
+zeros520:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13546,13 +15315,13 @@ zeros497:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready498:
+ready521:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed500
-k499:
+	BLE summed523
+k522:
 	WORD $0x3dc00194 // ldr q20, [x12, #0]
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
@@ -13586,11 +15355,124 @@ k499:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k499
-summed500:
+	BNE k522
+summed523:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain501
+	CMP $0x01, R17
+	BLT plain524
+	BEQ relu525
+	MOVD R3, R11
+	WORD $0x3dc03674 // ldr q20, [x19, #208]
+	WORD $0x3dc00175 // ldr q21, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
+	WORD $0x3dc00575 // ldr q21, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
+	WORD $0x3dc00975 // ldr q21, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc42 // fmul v2.4s, v2.4s, v21.4s
+	WORD $0x3dc00d75 // ldr q21, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc63 // fmul v3.4s, v3.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00175 // ldr q21, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc84 // fmul v4.4s, v4.4s, v21.4s
+	WORD $0x3dc00575 // ldr q21, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
+	WORD $0x3dc00975 // ldr q21, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
+	WORD $0x3dc00d75 // ldr q21, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dce7 // fmul v7.4s, v7.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00175 // ldr q21, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	WORD $0x3dc00575 // ldr q21, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x3dc00975 // ldr q21, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd4a // fmul v10.4s, v10.4s, v21.4s
+	WORD $0x3dc00d75 // ldr q21, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd6b // fmul v11.4s, v11.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00175 // ldr q21, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd8c // fmul v12.4s, v12.4s, v21.4s
+	WORD $0x3dc00575 // ldr q21, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
+	WORD $0x3dc00975 // ldr q21, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
+	WORD $0x3dc00d75 // ldr q21, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35ddef // fmul v15.4s, v15.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R11
+	WORD $0x3dc00175 // ldr q21, [x11, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
+	WORD $0x3dc00575 // ldr q21, [x11, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x3dc00975 // ldr q21, [x11, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	WORD $0x3dc00d75 // ldr q21, [x11, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb4 // and v20.16b, v21.16b, v20.16b
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	JMP plain524
+relu525:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
@@ -13671,7 +15553,7 @@ summed500:
 	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
 	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
-plain501:
+plain524:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -13704,124 +15586,128 @@ plain501:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same496
+	BEQ same519
 	ADD $0x00000040, R3
-same496:
+same519:
 	SUBS $0x00000010, R6
-	JMP tile494
-next495:
+	JMP tile517
+next518:
 	TST R6, R6
-	BLE end493
+	BLE end516
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer504
-	TST R3, R3
-	BEQ zeros505
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_290
-	TBZ $1, R11, fewer_290
+	BLE fewer528
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros529
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros529
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_330
+	TBZ $1, R11, fewer_330
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_290
+	TBZ $0, R11, end_330
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_290
-fewer_290:
+	JMP end_330
+fewer_330:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_290
+	TBZ $0, R11, end_330
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_290
-four_290:
+	JMP end_330
+four_330:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_290:
+end_330:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	WORD $0x3dc00465 // ldr q5, [x3, #16]
-	WORD $0x3dc00866 // ldr q6, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_291
-	TBZ $1, R11, fewer_291
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x3dc008c6 // ldr q6, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_331
+	TBZ $1, R11, fewer_331
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_291
+	TBZ $0, R11, end_331
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_291
-fewer_291:
+	JMP end_331
+fewer_331:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_291
+	TBZ $0, R11, end_331
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_291
-four_291:
+	JMP end_331
+four_331:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_291:
+end_331:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x3dc00469 // ldr q9, [x3, #16]
-	WORD $0x3dc0086a // ldr q10, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_292
-	TBZ $1, R11, fewer_292
+	ADD R17, R6
+	WORD $0x3dc000c8 // ldr q8, [x6, #0]
+	WORD $0x3dc004c9 // ldr q9, [x6, #16]
+	WORD $0x3dc008ca // ldr q10, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_332
+	TBZ $1, R11, fewer_332
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_292
+	TBZ $0, R11, end_332
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_292
-fewer_292:
+	JMP end_332
+fewer_332:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_292
+	TBZ $0, R11, end_332
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_292
-four_292:
+	JMP end_332
+four_332:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_292:
+end_332:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x3dc0046d // ldr q13, [x3, #16]
-	WORD $0x3dc0086e // ldr q14, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_293
-	TBZ $1, R11, fewer_293
+	ADD R17, R6
+	WORD $0x3dc000cc // ldr q12, [x6, #0]
+	WORD $0x3dc004cd // ldr q13, [x6, #16]
+	WORD $0x3dc008ce // ldr q14, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_333
+	TBZ $1, R11, fewer_333
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R11, end_293
+	TBZ $0, R11, end_333
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_293
-fewer_293:
+	JMP end_333
+fewer_333:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R11, end_293
+	TBZ $0, R11, end_333
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_293
-four_293:
+	JMP end_333
+four_333:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_293:
+end_333:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00070 // ldr q16, [x3, #0]
-	WORD $0x3dc00471 // ldr q17, [x3, #16]
-	WORD $0x3dc00872 // ldr q18, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R11, four_294
-	TBZ $1, R11, fewer_294
+	ADD R17, R6
+	WORD $0x3dc000d0 // ldr q16, [x6, #0]
+	WORD $0x3dc004d1 // ldr q17, [x6, #16]
+	WORD $0x3dc008d2 // ldr q18, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R11, four_334
+	TBZ $1, R11, fewer_334
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R11, end_294
+	TBZ $0, R11, end_334
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_294
-fewer_294:
+	JMP end_334
+fewer_334:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R11, end_294
+	TBZ $0, R11, end_334
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_294
-four_294:
+	JMP end_334
+four_334:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_294:
-	JMP ready506
-zeros505:
+end_334:
+	JMP ready530
+zeros529:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13842,65 +15728,253 @@ zeros505:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready506:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed508
-k507:
+ready530:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed532
+k531:
 	WORD $0x3dc00054 // ldr q20, [x2, #0]
 	WORD $0x3dc00455 // ldr q21, [x2, #16]
 	WORD $0x3dc00856 // ldr q22, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R11, four_295
-	TBZ $1, R11, fewer_295
+	TBNZ $2, R11, four_335
+	TBZ $1, R11, fewer_335
 	WORD $0xfd400217 // ldr d23, [x16]
-	TBZ $0, R11, end_295
+	TBZ $0, R11, end_335
 	ADD $8, R16, R17
 	WORD $0x4d408237 // ld1 {v23.s}[2], [x17]
-	JMP end_295
-fewer_295:
+	JMP end_335
+fewer_335:
 	WORD $0x4f000417 // movi v23.4s, #0
-	TBZ $0, R11, end_295
+	TBZ $0, R11, end_335
 	WORD $0xbd400217 // ldr s23, [x16]
-	JMP end_295
-four_295:
+	JMP end_335
+four_335:
 	WORD $0x3dc00217 // ldr q23, [x16]
-end_295:
-	WORD $0xbd400078 // ldr s24, [x3, #0]
+end_335:
+	WORD $0xbd4000d8 // ldr s24, [x6, #0]
 	WORD $0x4f981280 // fmla v0.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a1 // fmla v1.4s, v21.4s, v24.s[0]
 	WORD $0x4f9812c2 // fmla v2.4s, v22.4s, v24.s[0]
 	WORD $0x4f9812e3 // fmla v3.4s, v23.4s, v24.s[0]
-	WORD $0xbc676878 // ldr s24, [x3, x7]
+	WORD $0xbc6768d8 // ldr s24, [x6, x7]
 	WORD $0x4f981284 // fmla v4.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a5 // fmla v5.4s, v21.4s, v24.s[0]
 	WORD $0x4f9812c6 // fmla v6.4s, v22.4s, v24.s[0]
 	WORD $0x4f9812e7 // fmla v7.4s, v23.4s, v24.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd400218 // ldr s24, [x16, #0]
 	WORD $0x4f981288 // fmla v8.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812a9 // fmla v9.4s, v21.4s, v24.s[0]
 	WORD $0x4f9812ca // fmla v10.4s, v22.4s, v24.s[0]
 	WORD $0x4f9812eb // fmla v11.4s, v23.4s, v24.s[0]
-	WORD $0xbc6a6878 // ldr s24, [x3, x10]
+	WORD $0xbc6a68d8 // ldr s24, [x6, x10]
 	WORD $0x4f98128c // fmla v12.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812ad // fmla v13.4s, v21.4s, v24.s[0]
 	WORD $0x4f9812ce // fmla v14.4s, v22.4s, v24.s[0]
 	WORD $0x4f9812ef // fmla v15.4s, v23.4s, v24.s[0]
-	WORD $0xbc677878 // ldr s24, [x3, x7, lsl #2]
+	WORD $0xbc6778d8 // ldr s24, [x6, x7, lsl #2]
 	WORD $0x4f981290 // fmla v16.4s, v20.4s, v24.s[0]
 	WORD $0x4f9812b1 // fmla v17.4s, v21.4s, v24.s[0]
 	WORD $0x4f9812d2 // fmla v18.4s, v22.4s, v24.s[0]
 	WORD $0x4f9812f3 // fmla v19.4s, v23.4s, v24.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k507
-summed508:
+	ADD R8, R6
+	SUBS $1, R12
+	BNE k531
+summed532:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain509
+	CMP $0x01, R17
+	BLT plain533
+	BEQ relu534
+	MOVD R3, R2
+	WORD $0x3dc03674 // ldr q20, [x19, #208]
+	WORD $0x3dc00055 // ldr q21, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
+	WORD $0x3dc00455 // ldr q21, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
+	WORD $0x3dc00855 // ldr q21, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc42 // fmul v2.4s, v2.4s, v21.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_336
+	TBZ $1, R11, fewer_336
+	WORD $0xfd400215 // ldr d21, [x16]
+	TBZ $0, R11, end_336
+	ADD $8, R16, R17
+	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	JMP end_336
+fewer_336:
+	WORD $0x4f000415 // movi v21.4s, #0
+	TBZ $0, R11, end_336
+	WORD $0xbd400215 // ldr s21, [x16]
+	JMP end_336
+four_336:
+	WORD $0x3dc00215 // ldr q21, [x16]
+end_336:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc63 // fmul v3.4s, v3.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00055 // ldr q21, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dc84 // fmul v4.4s, v4.4s, v21.4s
+	WORD $0x3dc00455 // ldr q21, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
+	WORD $0x3dc00855 // ldr q21, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_337
+	TBZ $1, R11, fewer_337
+	WORD $0xfd400215 // ldr d21, [x16]
+	TBZ $0, R11, end_337
+	ADD $8, R16, R17
+	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	JMP end_337
+fewer_337:
+	WORD $0x4f000415 // movi v21.4s, #0
+	TBZ $0, R11, end_337
+	WORD $0xbd400215 // ldr s21, [x16]
+	JMP end_337
+four_337:
+	WORD $0x3dc00215 // ldr q21, [x16]
+end_337:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dce7 // fmul v7.4s, v7.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00055 // ldr q21, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
+	WORD $0x3dc00455 // ldr q21, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
+	WORD $0x3dc00855 // ldr q21, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd4a // fmul v10.4s, v10.4s, v21.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_338
+	TBZ $1, R11, fewer_338
+	WORD $0xfd400215 // ldr d21, [x16]
+	TBZ $0, R11, end_338
+	ADD $8, R16, R17
+	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	JMP end_338
+fewer_338:
+	WORD $0x4f000415 // movi v21.4s, #0
+	TBZ $0, R11, end_338
+	WORD $0xbd400215 // ldr s21, [x16]
+	JMP end_338
+four_338:
+	WORD $0x3dc00215 // ldr q21, [x16]
+end_338:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd6b // fmul v11.4s, v11.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00055 // ldr q21, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35dd8c // fmul v12.4s, v12.4s, v21.4s
+	WORD $0x3dc00455 // ldr q21, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
+	WORD $0x3dc00855 // ldr q21, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_339
+	TBZ $1, R11, fewer_339
+	WORD $0xfd400215 // ldr d21, [x16]
+	TBZ $0, R11, end_339
+	ADD $8, R16, R17
+	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	JMP end_339
+fewer_339:
+	WORD $0x4f000415 // movi v21.4s, #0
+	TBZ $0, R11, end_339
+	WORD $0xbd400215 // ldr s21, [x16]
+	JMP end_339
+four_339:
+	WORD $0x3dc00215 // ldr q21, [x16]
+end_339:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35ddef // fmul v15.4s, v15.4s, v21.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00055 // ldr q21, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
+	WORD $0x3dc00455 // ldr q21, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
+	WORD $0x3dc00855 // ldr q21, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
+	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	ADD $48, R2, R16
+	TBNZ $2, R11, four_340
+	TBZ $1, R11, fewer_340
+	WORD $0xfd400215 // ldr d21, [x16]
+	TBZ $0, R11, end_340
+	ADD $8, R16, R17
+	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	JMP end_340
+fewer_340:
+	WORD $0x4f000415 // movi v21.4s, #0
+	TBZ $0, R11, end_340
+	WORD $0xbd400215 // ldr s21, [x16]
+	JMP end_340
+four_340:
+	WORD $0x3dc00215 // ldr q21, [x16]
+end_340:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
+	WORD $0x4e341eb4 // and v20.16b, v21.16b, v20.16b
+	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
+	JMP plain533
+relu534:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
@@ -13981,212 +16055,216 @@ summed508:
 	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
 	WORD $0x6e205a94 // not v20.16b, v20.16b
 	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
-plain509:
+plain533:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_296
-	TBZ $1, R11, fewer_296
+	TBNZ $2, R11, four_341
+	TBZ $1, R11, fewer_341
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_296
+	TBZ $0, R11, end_341
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_296
-fewer_296:
-	TBZ $0, R11, end_296
+	JMP end_341
+fewer_341:
+	TBZ $0, R11, end_341
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_296
-four_296:
+	JMP end_341
+four_341:
 	WORD $0x3d800203 // str q3, [x16]
-end_296:
+end_341:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_297
-	TBZ $1, R11, fewer_297
+	TBNZ $2, R11, four_342
+	TBZ $1, R11, fewer_342
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_297
+	TBZ $0, R11, end_342
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_297
-fewer_297:
-	TBZ $0, R11, end_297
+	JMP end_342
+fewer_342:
+	TBZ $0, R11, end_342
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_297
-four_297:
+	JMP end_342
+four_342:
 	WORD $0x3d800207 // str q7, [x16]
-end_297:
+end_342:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_298
-	TBZ $1, R11, fewer_298
+	TBNZ $2, R11, four_343
+	TBZ $1, R11, fewer_343
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_298
+	TBZ $0, R11, end_343
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_298
-fewer_298:
-	TBZ $0, R11, end_298
+	JMP end_343
+fewer_343:
+	TBZ $0, R11, end_343
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_298
-four_298:
+	JMP end_343
+four_343:
 	WORD $0x3d80020b // str q11, [x16]
-end_298:
+end_343:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_299
-	TBZ $1, R11, fewer_299
+	TBNZ $2, R11, four_344
+	TBZ $1, R11, fewer_344
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R11, end_299
+	TBZ $0, R11, end_344
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_299
-fewer_299:
-	TBZ $0, R11, end_299
+	JMP end_344
+fewer_344:
+	TBZ $0, R11, end_344
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_299
-four_299:
+	JMP end_344
+four_344:
 	WORD $0x3d80020f // str q15, [x16]
-end_299:
+end_344:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800030 // str q16, [x1, #0]
 	WORD $0x3d800431 // str q17, [x1, #16]
 	WORD $0x3d800832 // str q18, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R11, four_300
-	TBZ $1, R11, fewer_300
+	TBNZ $2, R11, four_345
+	TBZ $1, R11, fewer_345
 	WORD $0xfd000213 // str d19, [x16]
-	TBZ $0, R11, end_300
+	TBZ $0, R11, end_345
 	ADD $8, R16, R17
 	WORD $0x4d008233 // st1 {v19.s}[2], [x17]
-	JMP end_300
-fewer_300:
-	TBZ $0, R11, end_300
+	JMP end_345
+fewer_345:
+	TBZ $0, R11, end_345
 	WORD $0xbd000213 // str s19, [x16]
-	JMP end_300
-four_300:
+	JMP end_345
+four_345:
 	WORD $0x3d800213 // str q19, [x16]
-end_300:
-	JMP end493
-fewer504:
+end_345:
+	JMP end516
+fewer528:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer510
-	TST R3, R3
-	BEQ zeros511
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_301
-	TBZ $1, R11, fewer_301
+	BLE fewer535
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros536
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros536
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_346
+	TBZ $1, R11, fewer_346
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R11, end_301
+	TBZ $0, R11, end_346
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_301
-fewer_301:
+	JMP end_346
+fewer_346:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R11, end_301
+	TBZ $0, R11, end_346
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_301
-four_301:
+	JMP end_346
+four_346:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_301:
+end_346:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	WORD $0x3dc00464 // ldr q4, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_302
-	TBZ $1, R11, fewer_302
+	ADD R17, R6
+	WORD $0x3dc000c3 // ldr q3, [x6, #0]
+	WORD $0x3dc004c4 // ldr q4, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_347
+	TBZ $1, R11, fewer_347
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_302
+	TBZ $0, R11, end_347
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_302
-fewer_302:
+	JMP end_347
+fewer_347:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_302
+	TBZ $0, R11, end_347
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_302
-four_302:
+	JMP end_347
+four_347:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_302:
+end_347:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	WORD $0x3dc00467 // ldr q7, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_303
-	TBZ $1, R11, fewer_303
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	WORD $0x3dc004c7 // ldr q7, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_348
+	TBZ $1, R11, fewer_348
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R11, end_303
+	TBZ $0, R11, end_348
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_303
-fewer_303:
+	JMP end_348
+fewer_348:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R11, end_303
+	TBZ $0, R11, end_348
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_303
-four_303:
+	JMP end_348
+four_348:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_303:
+end_348:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	WORD $0x3dc0046a // ldr q10, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_304
-	TBZ $1, R11, fewer_304
+	ADD R17, R6
+	WORD $0x3dc000c9 // ldr q9, [x6, #0]
+	WORD $0x3dc004ca // ldr q10, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_349
+	TBZ $1, R11, fewer_349
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_304
+	TBZ $0, R11, end_349
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_304
-fewer_304:
+	JMP end_349
+fewer_349:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_304
+	TBZ $0, R11, end_349
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_304
-four_304:
+	JMP end_349
+four_349:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_304:
+end_349:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x3dc0046d // ldr q13, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R11, four_305
-	TBZ $1, R11, fewer_305
+	ADD R17, R6
+	WORD $0x3dc000cc // ldr q12, [x6, #0]
+	WORD $0x3dc004cd // ldr q13, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R11, four_350
+	TBZ $1, R11, fewer_350
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R11, end_305
+	TBZ $0, R11, end_350
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_305
-fewer_305:
+	JMP end_350
+fewer_350:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R11, end_305
+	TBZ $0, R11, end_350
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_305
-four_305:
+	JMP end_350
+four_350:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_305:
-	JMP ready512
-zeros511:
+end_350:
+	JMP ready537
+zeros536:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14202,59 +16280,222 @@ zeros511:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
-ready512:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed514
-k513:
+ready537:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed539
+k538:
 	WORD $0x3dc0004f // ldr q15, [x2, #0]
 	WORD $0x3dc00450 // ldr q16, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R11, four_306
-	TBZ $1, R11, fewer_306
+	TBNZ $2, R11, four_351
+	TBZ $1, R11, fewer_351
 	WORD $0xfd400211 // ldr d17, [x16]
-	TBZ $0, R11, end_306
+	TBZ $0, R11, end_351
 	ADD $8, R16, R17
 	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
-	JMP end_306
-fewer_306:
+	JMP end_351
+fewer_351:
 	WORD $0x4f000411 // movi v17.4s, #0
-	TBZ $0, R11, end_306
+	TBZ $0, R11, end_351
 	WORD $0xbd400211 // ldr s17, [x16]
-	JMP end_306
-four_306:
+	JMP end_351
+four_351:
 	WORD $0x3dc00211 // ldr q17, [x16]
-end_306:
-	WORD $0xbd400072 // ldr s18, [x3, #0]
+end_351:
+	WORD $0xbd4000d2 // ldr s18, [x6, #0]
 	WORD $0x4f9211e0 // fmla v0.4s, v15.4s, v18.s[0]
 	WORD $0x4f921201 // fmla v1.4s, v16.4s, v18.s[0]
 	WORD $0x4f921222 // fmla v2.4s, v17.4s, v18.s[0]
-	WORD $0xbc676872 // ldr s18, [x3, x7]
+	WORD $0xbc6768d2 // ldr s18, [x6, x7]
 	WORD $0x4f9211e3 // fmla v3.4s, v15.4s, v18.s[0]
 	WORD $0x4f921204 // fmla v4.4s, v16.4s, v18.s[0]
 	WORD $0x4f921225 // fmla v5.4s, v17.4s, v18.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd400212 // ldr s18, [x16, #0]
 	WORD $0x4f9211e6 // fmla v6.4s, v15.4s, v18.s[0]
 	WORD $0x4f921207 // fmla v7.4s, v16.4s, v18.s[0]
 	WORD $0x4f921228 // fmla v8.4s, v17.4s, v18.s[0]
-	WORD $0xbc6a6872 // ldr s18, [x3, x10]
+	WORD $0xbc6a68d2 // ldr s18, [x6, x10]
 	WORD $0x4f9211e9 // fmla v9.4s, v15.4s, v18.s[0]
 	WORD $0x4f92120a // fmla v10.4s, v16.4s, v18.s[0]
 	WORD $0x4f92122b // fmla v11.4s, v17.4s, v18.s[0]
-	WORD $0xbc677872 // ldr s18, [x3, x7, lsl #2]
+	WORD $0xbc6778d2 // ldr s18, [x6, x7, lsl #2]
 	WORD $0x4f9211ec // fmla v12.4s, v15.4s, v18.s[0]
 	WORD $0x4f92120d // fmla v13.4s, v16.4s, v18.s[0]
 	WORD $0x4f92122e // fmla v14.4s, v17.4s, v18.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k513
-summed514:
+	ADD R8, R6
+	SUBS $1, R12
+	BNE k538
+summed539:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain515
+	CMP $0x01, R17
+	BLT plain540
+	BEQ relu541
+	MOVD R3, R2
+	WORD $0x3dc0366f // ldr q15, [x19, #208]
+	WORD $0x3dc00050 // ldr q16, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
+	WORD $0x3dc00450 // ldr q16, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_352
+	TBZ $1, R11, fewer_352
+	WORD $0xfd400210 // ldr d16, [x16]
+	TBZ $0, R11, end_352
+	ADD $8, R16, R17
+	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	JMP end_352
+fewer_352:
+	WORD $0x4f000410 // movi v16.4s, #0
+	TBZ $0, R11, end_352
+	WORD $0xbd400210 // ldr s16, [x16]
+	JMP end_352
+four_352:
+	WORD $0x3dc00210 // ldr q16, [x16]
+end_352:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00050 // ldr q16, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
+	WORD $0x3dc00450 // ldr q16, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_353
+	TBZ $1, R11, fewer_353
+	WORD $0xfd400210 // ldr d16, [x16]
+	TBZ $0, R11, end_353
+	ADD $8, R16, R17
+	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	JMP end_353
+fewer_353:
+	WORD $0x4f000410 // movi v16.4s, #0
+	TBZ $0, R11, end_353
+	WORD $0xbd400210 // ldr s16, [x16]
+	JMP end_353
+four_353:
+	WORD $0x3dc00210 // ldr q16, [x16]
+end_353:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dca5 // fmul v5.4s, v5.4s, v16.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00050 // ldr q16, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dcc6 // fmul v6.4s, v6.4s, v16.4s
+	WORD $0x3dc00450 // ldr q16, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_354
+	TBZ $1, R11, fewer_354
+	WORD $0xfd400210 // ldr d16, [x16]
+	TBZ $0, R11, end_354
+	ADD $8, R16, R17
+	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	JMP end_354
+fewer_354:
+	WORD $0x4f000410 // movi v16.4s, #0
+	TBZ $0, R11, end_354
+	WORD $0xbd400210 // ldr s16, [x16]
+	JMP end_354
+four_354:
+	WORD $0x3dc00210 // ldr q16, [x16]
+end_354:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dd08 // fmul v8.4s, v8.4s, v16.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00050 // ldr q16, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
+	WORD $0x3dc00450 // ldr q16, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_355
+	TBZ $1, R11, fewer_355
+	WORD $0xfd400210 // ldr d16, [x16]
+	TBZ $0, R11, end_355
+	ADD $8, R16, R17
+	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	JMP end_355
+fewer_355:
+	WORD $0x4f000410 // movi v16.4s, #0
+	TBZ $0, R11, end_355
+	WORD $0xbd400210 // ldr s16, [x16]
+	JMP end_355
+four_355:
+	WORD $0x3dc00210 // ldr q16, [x16]
+end_355:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00050 // ldr q16, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
+	WORD $0x3dc00450 // ldr q16, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
+	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	ADD $32, R2, R16
+	TBNZ $2, R11, four_356
+	TBZ $1, R11, fewer_356
+	WORD $0xfd400210 // ldr d16, [x16]
+	TBZ $0, R11, end_356
+	ADD $8, R16, R17
+	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	JMP end_356
+fewer_356:
+	WORD $0x4f000410 // movi v16.4s, #0
+	TBZ $0, R11, end_356
+	WORD $0xbd400210 // ldr s16, [x16]
+	JMP end_356
+four_356:
+	WORD $0x3dc00210 // ldr q16, [x16]
+end_356:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
+	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
+	JMP plain540
+relu541:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cf // fcmge v15.4s, v30.4s, v0.4s
 	WORD $0x6e2059ef // not v15.16b, v15.16b
@@ -14315,202 +16556,206 @@ summed514:
 	WORD $0x6e2ee7cf // fcmge v15.4s, v30.4s, v14.4s
 	WORD $0x6e2059ef // not v15.16b, v15.16b
 	WORD $0x4e2e1dee // and v14.16b, v15.16b, v14.16b
-plain515:
+plain540:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_307
-	TBZ $1, R11, fewer_307
+	TBNZ $2, R11, four_357
+	TBZ $1, R11, fewer_357
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R11, end_307
+	TBZ $0, R11, end_357
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_307
-fewer_307:
-	TBZ $0, R11, end_307
+	JMP end_357
+fewer_357:
+	TBZ $0, R11, end_357
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_307
-four_307:
+	JMP end_357
+four_357:
 	WORD $0x3d800202 // str q2, [x16]
-end_307:
+end_357:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_308
-	TBZ $1, R11, fewer_308
+	TBNZ $2, R11, four_358
+	TBZ $1, R11, fewer_358
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_308
+	TBZ $0, R11, end_358
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_308
-fewer_308:
-	TBZ $0, R11, end_308
+	JMP end_358
+fewer_358:
+	TBZ $0, R11, end_358
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_308
-four_308:
+	JMP end_358
+four_358:
 	WORD $0x3d800205 // str q5, [x16]
-end_308:
+end_358:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_309
-	TBZ $1, R11, fewer_309
+	TBNZ $2, R11, four_359
+	TBZ $1, R11, fewer_359
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R11, end_309
+	TBZ $0, R11, end_359
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_309
-fewer_309:
-	TBZ $0, R11, end_309
+	JMP end_359
+fewer_359:
+	TBZ $0, R11, end_359
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_309
-four_309:
+	JMP end_359
+four_359:
 	WORD $0x3d800208 // str q8, [x16]
-end_309:
+end_359:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_310
-	TBZ $1, R11, fewer_310
+	TBNZ $2, R11, four_360
+	TBZ $1, R11, fewer_360
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R11, end_310
+	TBZ $0, R11, end_360
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_310
-fewer_310:
-	TBZ $0, R11, end_310
+	JMP end_360
+fewer_360:
+	TBZ $0, R11, end_360
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_310
-four_310:
+	JMP end_360
+four_360:
 	WORD $0x3d80020b // str q11, [x16]
-end_310:
+end_360:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R11, four_311
-	TBZ $1, R11, fewer_311
+	TBNZ $2, R11, four_361
+	TBZ $1, R11, fewer_361
 	WORD $0xfd00020e // str d14, [x16]
-	TBZ $0, R11, end_311
+	TBZ $0, R11, end_361
 	ADD $8, R16, R17
 	WORD $0x4d00822e // st1 {v14.s}[2], [x17]
-	JMP end_311
-fewer_311:
-	TBZ $0, R11, end_311
+	JMP end_361
+fewer_361:
+	TBZ $0, R11, end_361
 	WORD $0xbd00020e // str s14, [x16]
-	JMP end_311
-four_311:
+	JMP end_361
+four_361:
 	WORD $0x3d80020e // str q14, [x16]
-end_311:
-	JMP end493
-fewer510:
+end_361:
+	JMP end516
+fewer535:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer516
-	TST R3, R3
-	BEQ zeros517
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_312
-	TBZ $1, R11, fewer_312
+	BLE fewer542
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros543
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros543
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_362
+	TBZ $1, R11, fewer_362
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R11, end_312
+	TBZ $0, R11, end_362
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_312
-fewer_312:
+	JMP end_362
+fewer_362:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R11, end_312
+	TBZ $0, R11, end_362
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_312
-four_312:
+	JMP end_362
+four_362:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_312:
+end_362:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_313
-	TBZ $1, R11, fewer_313
+	ADD R17, R6
+	WORD $0x3dc000c2 // ldr q2, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_363
+	TBZ $1, R11, fewer_363
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R11, end_313
+	TBZ $0, R11, end_363
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_313
-fewer_313:
+	JMP end_363
+fewer_363:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R11, end_313
+	TBZ $0, R11, end_363
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_313
-four_313:
+	JMP end_363
+four_363:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_313:
+end_363:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_314
-	TBZ $1, R11, fewer_314
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_364
+	TBZ $1, R11, fewer_364
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R11, end_314
+	TBZ $0, R11, end_364
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_314
-fewer_314:
+	JMP end_364
+fewer_364:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R11, end_314
+	TBZ $0, R11, end_364
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_314
-four_314:
+	JMP end_364
+four_364:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_314:
+end_364:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_315
-	TBZ $1, R11, fewer_315
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_365
+	TBZ $1, R11, fewer_365
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R11, end_315
+	TBZ $0, R11, end_365
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_315
-fewer_315:
+	JMP end_365
+fewer_365:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R11, end_315
+	TBZ $0, R11, end_365
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_315
-four_315:
+	JMP end_365
+four_365:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_315:
+end_365:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R11, four_316
-	TBZ $1, R11, fewer_316
+	ADD R17, R6
+	WORD $0x3dc000c8 // ldr q8, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R11, four_366
+	TBZ $1, R11, fewer_366
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R11, end_316
+	TBZ $0, R11, end_366
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_316
-fewer_316:
+	JMP end_366
+fewer_366:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R11, end_316
+	TBZ $0, R11, end_366
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_316
-four_316:
+	JMP end_366
+four_366:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_316:
-	JMP ready518
-zeros517:
+end_366:
+	JMP ready544
+zeros543:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14521,53 +16766,191 @@ zeros517:
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4f000409 // movi v9.4s, #0
-ready518:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed520
-k519:
+ready544:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed546
+k545:
 	WORD $0x3dc0004a // ldr q10, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R11, four_317
-	TBZ $1, R11, fewer_317
+	TBNZ $2, R11, four_367
+	TBZ $1, R11, fewer_367
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R11, end_317
+	TBZ $0, R11, end_367
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_317
-fewer_317:
+	JMP end_367
+fewer_367:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R11, end_317
+	TBZ $0, R11, end_367
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_317
-four_317:
+	JMP end_367
+four_367:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_317:
-	WORD $0xbd40006c // ldr s12, [x3, #0]
+end_367:
+	WORD $0xbd4000cc // ldr s12, [x6, #0]
 	WORD $0x4f8c1140 // fmla v0.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1161 // fmla v1.4s, v11.4s, v12.s[0]
-	WORD $0xbc67686c // ldr s12, [x3, x7]
+	WORD $0xbc6768cc // ldr s12, [x6, x7]
 	WORD $0x4f8c1142 // fmla v2.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1163 // fmla v3.4s, v11.4s, v12.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd40020c // ldr s12, [x16, #0]
 	WORD $0x4f8c1144 // fmla v4.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1165 // fmla v5.4s, v11.4s, v12.s[0]
-	WORD $0xbc6a686c // ldr s12, [x3, x10]
+	WORD $0xbc6a68cc // ldr s12, [x6, x10]
 	WORD $0x4f8c1146 // fmla v6.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1167 // fmla v7.4s, v11.4s, v12.s[0]
-	WORD $0xbc67786c // ldr s12, [x3, x7, lsl #2]
+	WORD $0xbc6778cc // ldr s12, [x6, x7, lsl #2]
 	WORD $0x4f8c1148 // fmla v8.4s, v10.4s, v12.s[0]
 	WORD $0x4f8c1169 // fmla v9.4s, v11.4s, v12.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k519
-summed520:
+	ADD R8, R6
+	SUBS $1, R12
+	BNE k545
+summed546:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain521
+	CMP $0x01, R17
+	BLT plain547
+	BEQ relu548
+	MOVD R3, R2
+	WORD $0x3dc0366a // ldr q10, [x19, #208]
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_368
+	TBZ $1, R11, fewer_368
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R11, end_368
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_368
+fewer_368:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R11, end_368
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_368
+four_368:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_368:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc42 // fmul v2.4s, v2.4s, v11.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_369
+	TBZ $1, R11, fewer_369
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R11, end_369
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_369
+fewer_369:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R11, end_369
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_369
+four_369:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_369:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc63 // fmul v3.4s, v3.4s, v11.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc84 // fmul v4.4s, v4.4s, v11.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_370
+	TBZ $1, R11, fewer_370
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R11, end_370
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_370
+fewer_370:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R11, end_370
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_370
+four_370:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_370:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdca5 // fmul v5.4s, v5.4s, v11.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_371
+	TBZ $1, R11, fewer_371
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R11, end_371
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_371
+fewer_371:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R11, end_371
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_371
+four_371:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_371:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	ADD $16, R2, R16
+	TBNZ $2, R11, four_372
+	TBZ $1, R11, fewer_372
+	WORD $0xfd40020b // ldr d11, [x16]
+	TBZ $0, R11, end_372
+	ADD $8, R16, R17
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	JMP end_372
+fewer_372:
+	WORD $0x4f00040b // movi v11.4s, #0
+	TBZ $0, R11, end_372
+	WORD $0xbd40020b // ldr s11, [x16]
+	JMP end_372
+four_372:
+	WORD $0x3dc0020b // ldr q11, [x16]
+end_372:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
+	WORD $0x4e2a1d6a // and v10.16b, v11.16b, v10.16b
+	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
+	JMP plain547
+relu548:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7ca // fcmge v10.4s, v30.4s, v0.4s
 	WORD $0x6e20594a // not v10.16b, v10.16b
@@ -14608,229 +16991,341 @@ summed520:
 	WORD $0x6e29e7ca // fcmge v10.4s, v30.4s, v9.4s
 	WORD $0x6e20594a // not v10.16b, v10.16b
 	WORD $0x4e291d49 // and v9.16b, v10.16b, v9.16b
-plain521:
+plain547:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_318
-	TBZ $1, R11, fewer_318
+	TBNZ $2, R11, four_373
+	TBZ $1, R11, fewer_373
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R11, end_318
+	TBZ $0, R11, end_373
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_318
-fewer_318:
-	TBZ $0, R11, end_318
+	JMP end_373
+fewer_373:
+	TBZ $0, R11, end_373
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_318
-four_318:
+	JMP end_373
+four_373:
 	WORD $0x3d800201 // str q1, [x16]
-end_318:
+end_373:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_319
-	TBZ $1, R11, fewer_319
+	TBNZ $2, R11, four_374
+	TBZ $1, R11, fewer_374
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R11, end_319
+	TBZ $0, R11, end_374
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_319
-fewer_319:
-	TBZ $0, R11, end_319
+	JMP end_374
+fewer_374:
+	TBZ $0, R11, end_374
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_319
-four_319:
+	JMP end_374
+four_374:
 	WORD $0x3d800203 // str q3, [x16]
-end_319:
+end_374:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_320
-	TBZ $1, R11, fewer_320
+	TBNZ $2, R11, four_375
+	TBZ $1, R11, fewer_375
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R11, end_320
+	TBZ $0, R11, end_375
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_320
-fewer_320:
-	TBZ $0, R11, end_320
+	JMP end_375
+fewer_375:
+	TBZ $0, R11, end_375
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_320
-four_320:
+	JMP end_375
+four_375:
 	WORD $0x3d800205 // str q5, [x16]
-end_320:
+end_375:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_321
-	TBZ $1, R11, fewer_321
+	TBNZ $2, R11, four_376
+	TBZ $1, R11, fewer_376
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R11, end_321
+	TBZ $0, R11, end_376
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_321
-fewer_321:
-	TBZ $0, R11, end_321
+	JMP end_376
+fewer_376:
+	TBZ $0, R11, end_376
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_321
-four_321:
+	JMP end_376
+four_376:
 	WORD $0x3d800207 // str q7, [x16]
-end_321:
+end_376:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R11, four_322
-	TBZ $1, R11, fewer_322
+	TBNZ $2, R11, four_377
+	TBZ $1, R11, fewer_377
 	WORD $0xfd000209 // str d9, [x16]
-	TBZ $0, R11, end_322
+	TBZ $0, R11, end_377
 	ADD $8, R16, R17
 	WORD $0x4d008229 // st1 {v9.s}[2], [x17]
-	JMP end_322
-fewer_322:
-	TBZ $0, R11, end_322
+	JMP end_377
+fewer_377:
+	TBZ $0, R11, end_377
 	WORD $0xbd000209 // str s9, [x16]
-	JMP end_322
-four_322:
+	JMP end_377
+four_377:
 	WORD $0x3d800209 // str q9, [x16]
-end_322:
-	JMP end493
-fewer516:
-	TST R3, R3
-	BEQ zeros522
-	TBNZ $2, R6, four_323
-	TBZ $1, R6, fewer_323
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_323
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_323
-fewer_323:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_323
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_323
-four_323:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_323:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_324
-	TBZ $1, R6, fewer_324
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_324
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_324
-fewer_324:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_324
-	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_324
-four_324:
-	WORD $0x3dc00061 // ldr q1, [x3]
-end_324:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_325
-	TBZ $1, R6, fewer_325
-	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_325
-	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_325
-fewer_325:
-	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_325
-	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_325
-four_325:
-	WORD $0x3dc00062 // ldr q2, [x3]
-end_325:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_326
-	TBZ $1, R6, fewer_326
-	WORD $0xfd400063 // ldr d3, [x3]
-	TBZ $0, R6, end_326
-	ADD $8, R3, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_326
-fewer_326:
-	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_326
-	WORD $0xbd400063 // ldr s3, [x3]
-	JMP end_326
-four_326:
-	WORD $0x3dc00063 // ldr q3, [x3]
-end_326:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_327
-	TBZ $1, R6, fewer_327
-	WORD $0xfd400064 // ldr d4, [x3]
-	TBZ $0, R6, end_327
-	ADD $8, R3, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_327
-fewer_327:
-	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_327
-	WORD $0xbd400064 // ldr s4, [x3]
-	JMP end_327
-four_327:
-	WORD $0x3dc00064 // ldr q4, [x3]
-end_327:
-	JMP ready523
-zeros522:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-ready523:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R11
+end_377:
+	JMP end516
+fewer542:
+	MOVD R3, R11
 	TST R11, R11
-	BLE summed525
-k524:
-	TBNZ $2, R6, four_328
-	TBZ $1, R6, fewer_328
+	BEQ zeros549
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros549
+	TBNZ $2, R6, four_378
+	TBZ $1, R6, fewer_378
+	WORD $0xfd400160 // ldr d0, [x11]
+	TBZ $0, R6, end_378
+	ADD $8, R11, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_378
+fewer_378:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_378
+	WORD $0xbd400160 // ldr s0, [x11]
+	JMP end_378
+four_378:
+	WORD $0x3dc00160 // ldr q0, [x11]
+end_378:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_379
+	TBZ $1, R6, fewer_379
+	WORD $0xfd400161 // ldr d1, [x11]
+	TBZ $0, R6, end_379
+	ADD $8, R11, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_379
+fewer_379:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_379
+	WORD $0xbd400161 // ldr s1, [x11]
+	JMP end_379
+four_379:
+	WORD $0x3dc00161 // ldr q1, [x11]
+end_379:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_380
+	TBZ $1, R6, fewer_380
+	WORD $0xfd400162 // ldr d2, [x11]
+	TBZ $0, R6, end_380
+	ADD $8, R11, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_380
+fewer_380:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_380
+	WORD $0xbd400162 // ldr s2, [x11]
+	JMP end_380
+four_380:
+	WORD $0x3dc00162 // ldr q2, [x11]
+end_380:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_381
+	TBZ $1, R6, fewer_381
+	WORD $0xfd400163 // ldr d3, [x11]
+	TBZ $0, R6, end_381
+	ADD $8, R11, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_381
+fewer_381:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_381
+	WORD $0xbd400163 // ldr s3, [x11]
+	JMP end_381
+four_381:
+	WORD $0x3dc00163 // ldr q3, [x11]
+end_381:
+	MOVD 80(R0), R17
+	ADD R17, R11
+	TBNZ $2, R6, four_382
+	TBZ $1, R6, fewer_382
+	WORD $0xfd400164 // ldr d4, [x11]
+	TBZ $0, R6, end_382
+	ADD $8, R11, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_382
+fewer_382:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_382
+	WORD $0xbd400164 // ldr s4, [x11]
+	JMP end_382
+four_382:
+	WORD $0x3dc00164 // ldr q4, [x11]
+end_382:
+	JMP ready550
+zeros549:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+ready550:
+	MOVD 8(R0), R11
+	MOVD 48(R0), R12
+	TST R12, R12
+	BLE summed552
+k551:
+	TBNZ $2, R6, four_383
+	TBZ $1, R6, fewer_383
 	WORD $0xfd400045 // ldr d5, [x2]
-	TBZ $0, R6, end_328
+	TBZ $0, R6, end_383
 	ADD $8, R2, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_328
-fewer_328:
+	JMP end_383
+fewer_383:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R6, end_328
+	TBZ $0, R6, end_383
 	WORD $0xbd400045 // ldr s5, [x2]
-	JMP end_328
-four_328:
+	JMP end_383
+four_383:
 	WORD $0x3dc00045 // ldr q5, [x2]
-end_328:
-	WORD $0xbd400066 // ldr s6, [x3, #0]
+end_383:
+	WORD $0xbd400166 // ldr s6, [x11, #0]
 	WORD $0x4f8610a0 // fmla v0.4s, v5.4s, v6.s[0]
-	WORD $0xbc676866 // ldr s6, [x3, x7]
+	WORD $0xbc676966 // ldr s6, [x11, x7]
 	WORD $0x4f8610a1 // fmla v1.4s, v5.4s, v6.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R11, R16
 	WORD $0xbd400206 // ldr s6, [x16, #0]
 	WORD $0x4f8610a2 // fmla v2.4s, v5.4s, v6.s[0]
-	WORD $0xbc6a6866 // ldr s6, [x3, x10]
+	WORD $0xbc6a6966 // ldr s6, [x11, x10]
 	WORD $0x4f8610a3 // fmla v3.4s, v5.4s, v6.s[0]
-	WORD $0xbc677866 // ldr s6, [x3, x7, lsl #2]
+	WORD $0xbc677966 // ldr s6, [x11, x7, lsl #2]
 	WORD $0x4f8610a4 // fmla v4.4s, v5.4s, v6.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R11
-	BNE k524
-summed525:
+	ADD R8, R11
+	SUBS $1, R12
+	BNE k551
+summed552:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain526
+	CMP $0x01, R17
+	BLT plain553
+	BEQ relu554
+	MOVD R3, R2
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	TBNZ $2, R6, four_384
+	TBZ $1, R6, fewer_384
+	WORD $0xfd400046 // ldr d6, [x2]
+	TBZ $0, R6, end_384
+	ADD $8, R2, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_384
+fewer_384:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R6, end_384
+	WORD $0xbd400046 // ldr s6, [x2]
+	JMP end_384
+four_384:
+	WORD $0x3dc00046 // ldr q6, [x2]
+end_384:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_385
+	TBZ $1, R6, fewer_385
+	WORD $0xfd400046 // ldr d6, [x2]
+	TBZ $0, R6, end_385
+	ADD $8, R2, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_385
+fewer_385:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R6, end_385
+	WORD $0xbd400046 // ldr s6, [x2]
+	JMP end_385
+four_385:
+	WORD $0x3dc00046 // ldr q6, [x2]
+end_385:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_386
+	TBZ $1, R6, fewer_386
+	WORD $0xfd400046 // ldr d6, [x2]
+	TBZ $0, R6, end_386
+	ADD $8, R2, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_386
+fewer_386:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R6, end_386
+	WORD $0xbd400046 // ldr s6, [x2]
+	JMP end_386
+four_386:
+	WORD $0x3dc00046 // ldr q6, [x2]
+end_386:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_387
+	TBZ $1, R6, fewer_387
+	WORD $0xfd400046 // ldr d6, [x2]
+	TBZ $0, R6, end_387
+	ADD $8, R2, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_387
+fewer_387:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R6, end_387
+	WORD $0xbd400046 // ldr s6, [x2]
+	JMP end_387
+four_387:
+	WORD $0x3dc00046 // ldr q6, [x2]
+end_387:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_388
+	TBZ $1, R6, fewer_388
+	WORD $0xfd400046 // ldr d6, [x2]
+	TBZ $0, R6, end_388
+	ADD $8, R2, R17
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	JMP end_388
+fewer_388:
+	WORD $0x4f000406 // movi v6.4s, #0
+	TBZ $0, R6, end_388
+	WORD $0xbd400046 // ldr s6, [x2]
+	JMP end_388
+four_388:
+	WORD $0x3dc00046 // ldr q6, [x2]
+end_388:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
+	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
+	JMP plain553
+relu554:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c5 // fcmge v5.4s, v30.4s, v0.4s
 	WORD $0x6e2058a5 // not v5.16b, v5.16b
@@ -14851,86 +17346,86 @@ summed525:
 	WORD $0x6e24e7c5 // fcmge v5.4s, v30.4s, v4.4s
 	WORD $0x6e2058a5 // not v5.16b, v5.16b
 	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
-plain526:
-	TBNZ $2, R6, four_329
-	TBZ $1, R6, fewer_329
+plain553:
+	TBNZ $2, R6, four_389
+	TBZ $1, R6, fewer_389
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_329
+	TBZ $0, R6, end_389
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_329
-fewer_329:
-	TBZ $0, R6, end_329
+	JMP end_389
+fewer_389:
+	TBZ $0, R6, end_389
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_329
-four_329:
+	JMP end_389
+four_389:
 	WORD $0x3d800020 // str q0, [x1]
-end_329:
+end_389:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_330
-	TBZ $1, R6, fewer_330
+	TBNZ $2, R6, four_390
+	TBZ $1, R6, fewer_390
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_330
+	TBZ $0, R6, end_390
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_330
-fewer_330:
-	TBZ $0, R6, end_330
+	JMP end_390
+fewer_390:
+	TBZ $0, R6, end_390
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_330
-four_330:
+	JMP end_390
+four_390:
 	WORD $0x3d800021 // str q1, [x1]
-end_330:
+end_390:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_331
-	TBZ $1, R6, fewer_331
+	TBNZ $2, R6, four_391
+	TBZ $1, R6, fewer_391
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_331
+	TBZ $0, R6, end_391
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_331
-fewer_331:
-	TBZ $0, R6, end_331
+	JMP end_391
+fewer_391:
+	TBZ $0, R6, end_391
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_331
-four_331:
+	JMP end_391
+four_391:
 	WORD $0x3d800022 // str q2, [x1]
-end_331:
+end_391:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_332
-	TBZ $1, R6, fewer_332
+	TBNZ $2, R6, four_392
+	TBZ $1, R6, fewer_392
 	WORD $0xfd000023 // str d3, [x1]
-	TBZ $0, R6, end_332
+	TBZ $0, R6, end_392
 	ADD $8, R1, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_332
-fewer_332:
-	TBZ $0, R6, end_332
+	JMP end_392
+fewer_392:
+	TBZ $0, R6, end_392
 	WORD $0xbd000023 // str s3, [x1]
-	JMP end_332
-four_332:
+	JMP end_392
+four_392:
 	WORD $0x3d800023 // str q3, [x1]
-end_332:
+end_392:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_333
-	TBZ $1, R6, fewer_333
+	TBNZ $2, R6, four_393
+	TBZ $1, R6, fewer_393
 	WORD $0xfd000024 // str d4, [x1]
-	TBZ $0, R6, end_333
+	TBZ $0, R6, end_393
 	ADD $8, R1, R17
 	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
-	JMP end_333
-fewer_333:
-	TBZ $0, R6, end_333
+	JMP end_393
+fewer_393:
+	TBZ $0, R6, end_393
 	WORD $0xbd000024 // str s4, [x1]
-	JMP end_333
-four_333:
+	JMP end_393
+four_393:
 	WORD $0x3d800024 // str q4, [x1]
-end_333:
-end493:
+end_393:
+end516:
 	RET
 
 // func gemm6x128(args *byte)
@@ -14946,12 +17441,15 @@ TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
 	ADD R7<<2, R7, R11
-tile528:
+tile556:
 	CMP $0x00000010, R6
-	BLT next529
+	BLT next557
 	MOVD R3, R12
 	TST R12, R12
-	BEQ zeros531
+	BEQ zeros559
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros559
 	WORD $0x3dc00180 // ldr q0, [x12, #0]
 	WORD $0x3dc00581 // ldr q1, [x12, #16]
 	WORD $0x3dc00982 // ldr q2, [x12, #32]
@@ -14986,8 +17484,8 @@ tile528:
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
 	WORD $0x3dc00d97 // ldr q23, [x12, #48]
-	JMP ready532
-zeros531:
+	JMP ready560
+zeros559:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15012,13 +17510,13 @@ zeros531:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready532:
+ready560:
 	MOVD 8(R0), R12
 	MOVD R2, R13
 	MOVD 48(R0), R14
 	TST R14, R14
-	BLE summed534
-k533:
+	BLE summed562
+k561:
 	WORD $0x3dc001b8 // ldr q24, [x13, #0]
 	WORD $0x3dc005b9 // ldr q25, [x13, #16]
 	WORD $0x3dc009ba // ldr q26, [x13, #32]
@@ -15057,11 +17555,146 @@ k533:
 	ADD R9, R13
 	ADD R8, R12
 	SUBS $1, R14
-	BNE k533
-summed534:
+	BNE k561
+summed562:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain535
+	CMP $0x01, R17
+	BLT plain563
+	BEQ relu564
+	MOVD R3, R12
+	WORD $0x3dc03678 // ldr q24, [x19, #208]
+	WORD $0x3dc00199 // ldr q25, [x12, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x3dc00599 // ldr q25, [x12, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x3dc00999 // ldr q25, [x12, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x3dc00d99 // ldr q25, [x12, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R12
+	WORD $0x3dc00199 // ldr q25, [x12, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x3dc00599 // ldr q25, [x12, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x3dc00999 // ldr q25, [x12, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x3dc00d99 // ldr q25, [x12, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R12
+	WORD $0x3dc00199 // ldr q25, [x12, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x3dc00599 // ldr q25, [x12, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x3dc00999 // ldr q25, [x12, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x3dc00d99 // ldr q25, [x12, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R12
+	WORD $0x3dc00199 // ldr q25, [x12, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x3dc00599 // ldr q25, [x12, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x3dc00999 // ldr q25, [x12, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x3dc00d99 // ldr q25, [x12, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R12
+	WORD $0x3dc00199 // ldr q25, [x12, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x3dc00599 // ldr q25, [x12, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
+	WORD $0x3dc00999 // ldr q25, [x12, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
+	WORD $0x3dc00d99 // ldr q25, [x12, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R12
+	WORD $0x3dc00199 // ldr q25, [x12, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
+	WORD $0x3dc00599 // ldr q25, [x12, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x3dc00999 // ldr q25, [x12, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
+	WORD $0x3dc00d99 // ldr q25, [x12, #48]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f38 // and v24.16b, v25.16b, v24.16b
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	JMP plain563
+relu564:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
@@ -15158,7 +17791,7 @@ summed534:
 	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
 	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
-plain535:
+plain563:
 	MOVD R1, R12
 	WORD $0x3d800180 // str q0, [x12, #0]
 	WORD $0x3d800581 // str q1, [x12, #16]
@@ -15197,145 +17830,149 @@ plain535:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same530
+	BEQ same558
 	ADD $0x00000040, R3
-same530:
+same558:
 	SUBS $0x00000010, R6
-	JMP tile528
-next529:
+	JMP tile556
+next557:
 	TST R6, R6
-	BLE end527
+	BLE end555
 	MOVD R6, R12
 	SUBS $0x0c, R12
-	BLE fewer538
-	TST R3, R3
-	BEQ zeros539
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	WORD $0x3dc00862 // ldr q2, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R12, four_334
-	TBZ $1, R12, fewer_334
+	BLE fewer567
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros568
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros568
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	WORD $0x3dc008c2 // ldr q2, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R12, four_394
+	TBZ $1, R12, fewer_394
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R12, end_334
+	TBZ $0, R12, end_394
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_334
-fewer_334:
+	JMP end_394
+fewer_394:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R12, end_334
+	TBZ $0, R12, end_394
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_334
-four_334:
+	JMP end_394
+four_394:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_334:
+end_394:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	WORD $0x3dc00465 // ldr q5, [x3, #16]
-	WORD $0x3dc00866 // ldr q6, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R12, four_335
-	TBZ $1, R12, fewer_335
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	WORD $0x3dc004c5 // ldr q5, [x6, #16]
+	WORD $0x3dc008c6 // ldr q6, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R12, four_395
+	TBZ $1, R12, fewer_395
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R12, end_335
+	TBZ $0, R12, end_395
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_335
-fewer_335:
+	JMP end_395
+fewer_395:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R12, end_335
+	TBZ $0, R12, end_395
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_335
-four_335:
+	JMP end_395
+four_395:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_335:
+end_395:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	WORD $0x3dc00469 // ldr q9, [x3, #16]
-	WORD $0x3dc0086a // ldr q10, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R12, four_336
-	TBZ $1, R12, fewer_336
+	ADD R17, R6
+	WORD $0x3dc000c8 // ldr q8, [x6, #0]
+	WORD $0x3dc004c9 // ldr q9, [x6, #16]
+	WORD $0x3dc008ca // ldr q10, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R12, four_396
+	TBZ $1, R12, fewer_396
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_336
+	TBZ $0, R12, end_396
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_336
-fewer_336:
+	JMP end_396
+fewer_396:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_336
+	TBZ $0, R12, end_396
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_336
-four_336:
+	JMP end_396
+four_396:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_336:
+end_396:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x3dc0046d // ldr q13, [x3, #16]
-	WORD $0x3dc0086e // ldr q14, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R12, four_337
-	TBZ $1, R12, fewer_337
+	ADD R17, R6
+	WORD $0x3dc000cc // ldr q12, [x6, #0]
+	WORD $0x3dc004cd // ldr q13, [x6, #16]
+	WORD $0x3dc008ce // ldr q14, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R12, four_397
+	TBZ $1, R12, fewer_397
 	WORD $0xfd40020f // ldr d15, [x16]
-	TBZ $0, R12, end_337
+	TBZ $0, R12, end_397
 	ADD $8, R16, R17
 	WORD $0x4d40822f // ld1 {v15.s}[2], [x17]
-	JMP end_337
-fewer_337:
+	JMP end_397
+fewer_397:
 	WORD $0x4f00040f // movi v15.4s, #0
-	TBZ $0, R12, end_337
+	TBZ $0, R12, end_397
 	WORD $0xbd40020f // ldr s15, [x16]
-	JMP end_337
-four_337:
+	JMP end_397
+four_397:
 	WORD $0x3dc0020f // ldr q15, [x16]
-end_337:
+end_397:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00070 // ldr q16, [x3, #0]
-	WORD $0x3dc00471 // ldr q17, [x3, #16]
-	WORD $0x3dc00872 // ldr q18, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R12, four_338
-	TBZ $1, R12, fewer_338
+	ADD R17, R6
+	WORD $0x3dc000d0 // ldr q16, [x6, #0]
+	WORD $0x3dc004d1 // ldr q17, [x6, #16]
+	WORD $0x3dc008d2 // ldr q18, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R12, four_398
+	TBZ $1, R12, fewer_398
 	WORD $0xfd400213 // ldr d19, [x16]
-	TBZ $0, R12, end_338
+	TBZ $0, R12, end_398
 	ADD $8, R16, R17
 	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
-	JMP end_338
-fewer_338:
+	JMP end_398
+fewer_398:
 	WORD $0x4f000413 // movi v19.4s, #0
-	TBZ $0, R12, end_338
+	TBZ $0, R12, end_398
 	WORD $0xbd400213 // ldr s19, [x16]
-	JMP end_338
-four_338:
+	JMP end_398
+four_398:
 	WORD $0x3dc00213 // ldr q19, [x16]
-end_338:
+end_398:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00074 // ldr q20, [x3, #0]
-	WORD $0x3dc00475 // ldr q21, [x3, #16]
-	WORD $0x3dc00876 // ldr q22, [x3, #32]
-	ADD $48, R3, R16
-	TBNZ $2, R12, four_339
-	TBZ $1, R12, fewer_339
+	ADD R17, R6
+	WORD $0x3dc000d4 // ldr q20, [x6, #0]
+	WORD $0x3dc004d5 // ldr q21, [x6, #16]
+	WORD $0x3dc008d6 // ldr q22, [x6, #32]
+	ADD $48, R6, R16
+	TBNZ $2, R12, four_399
+	TBZ $1, R12, fewer_399
 	WORD $0xfd400217 // ldr d23, [x16]
-	TBZ $0, R12, end_339
+	TBZ $0, R12, end_399
 	ADD $8, R16, R17
 	WORD $0x4d408237 // ld1 {v23.s}[2], [x17]
-	JMP end_339
-fewer_339:
+	JMP end_399
+fewer_399:
 	WORD $0x4f000417 // movi v23.4s, #0
-	TBZ $0, R12, end_339
+	TBZ $0, R12, end_399
 	WORD $0xbd400217 // ldr s23, [x16]
-	JMP end_339
-four_339:
+	JMP end_399
+four_399:
 	WORD $0x3dc00217 // ldr q23, [x16]
-end_339:
-	JMP ready540
-zeros539:
+end_399:
+	JMP ready569
+zeros568:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15360,70 +17997,295 @@ zeros539:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready540:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed542
-k541:
+ready569:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R13
+	TST R13, R13
+	BLE summed571
+k570:
 	WORD $0x3dc00058 // ldr q24, [x2, #0]
 	WORD $0x3dc00459 // ldr q25, [x2, #16]
 	WORD $0x3dc0085a // ldr q26, [x2, #32]
 	ADD $48, R2, R16
-	TBNZ $2, R12, four_340
-	TBZ $1, R12, fewer_340
+	TBNZ $2, R12, four_400
+	TBZ $1, R12, fewer_400
 	WORD $0xfd40021b // ldr d27, [x16]
-	TBZ $0, R12, end_340
+	TBZ $0, R12, end_400
 	ADD $8, R16, R17
 	WORD $0x4d40823b // ld1 {v27.s}[2], [x17]
-	JMP end_340
-fewer_340:
+	JMP end_400
+fewer_400:
 	WORD $0x4f00041b // movi v27.4s, #0
-	TBZ $0, R12, end_340
+	TBZ $0, R12, end_400
 	WORD $0xbd40021b // ldr s27, [x16]
-	JMP end_340
-four_340:
+	JMP end_400
+four_400:
 	WORD $0x3dc0021b // ldr q27, [x16]
-end_340:
-	WORD $0xbd40007c // ldr s28, [x3, #0]
+end_400:
+	WORD $0xbd4000dc // ldr s28, [x6, #0]
 	WORD $0x4f9c1300 // fmla v0.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1321 // fmla v1.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1342 // fmla v2.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1363 // fmla v3.4s, v27.4s, v28.s[0]
-	WORD $0xbc67687c // ldr s28, [x3, x7]
+	WORD $0xbc6768dc // ldr s28, [x6, x7]
 	WORD $0x4f9c1304 // fmla v4.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1325 // fmla v5.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1346 // fmla v6.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1367 // fmla v7.4s, v27.4s, v28.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd40021c // ldr s28, [x16, #0]
 	WORD $0x4f9c1308 // fmla v8.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1329 // fmla v9.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c134a // fmla v10.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c136b // fmla v11.4s, v27.4s, v28.s[0]
-	WORD $0xbc6a687c // ldr s28, [x3, x10]
+	WORD $0xbc6a68dc // ldr s28, [x6, x10]
 	WORD $0x4f9c130c // fmla v12.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c132d // fmla v13.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c134e // fmla v14.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c136f // fmla v15.4s, v27.4s, v28.s[0]
-	WORD $0xbc67787c // ldr s28, [x3, x7, lsl #2]
+	WORD $0xbc6778dc // ldr s28, [x6, x7, lsl #2]
 	WORD $0x4f9c1310 // fmla v16.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1331 // fmla v17.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1352 // fmla v18.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1373 // fmla v19.4s, v27.4s, v28.s[0]
-	WORD $0xbc6b687c // ldr s28, [x3, x11]
+	WORD $0xbc6b68dc // ldr s28, [x6, x11]
 	WORD $0x4f9c1314 // fmla v20.4s, v24.4s, v28.s[0]
 	WORD $0x4f9c1335 // fmla v21.4s, v25.4s, v28.s[0]
 	WORD $0x4f9c1356 // fmla v22.4s, v26.4s, v28.s[0]
 	WORD $0x4f9c1377 // fmla v23.4s, v27.4s, v28.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k541
-summed542:
+	ADD R8, R6
+	SUBS $1, R13
+	BNE k570
+summed571:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain543
+	CMP $0x01, R17
+	BLT plain572
+	BEQ relu573
+	MOVD R3, R2
+	WORD $0x3dc03678 // ldr q24, [x19, #208]
+	WORD $0x3dc00059 // ldr q25, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
+	WORD $0x3dc00459 // ldr q25, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
+	WORD $0x3dc00859 // ldr q25, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	ADD $48, R2, R16
+	TBNZ $2, R12, four_401
+	TBZ $1, R12, fewer_401
+	WORD $0xfd400219 // ldr d25, [x16]
+	TBZ $0, R12, end_401
+	ADD $8, R16, R17
+	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	JMP end_401
+fewer_401:
+	WORD $0x4f000419 // movi v25.4s, #0
+	TBZ $0, R12, end_401
+	WORD $0xbd400219 // ldr s25, [x16]
+	JMP end_401
+four_401:
+	WORD $0x3dc00219 // ldr q25, [x16]
+end_401:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00059 // ldr q25, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
+	WORD $0x3dc00459 // ldr q25, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
+	WORD $0x3dc00859 // ldr q25, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	ADD $48, R2, R16
+	TBNZ $2, R12, four_402
+	TBZ $1, R12, fewer_402
+	WORD $0xfd400219 // ldr d25, [x16]
+	TBZ $0, R12, end_402
+	ADD $8, R16, R17
+	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	JMP end_402
+fewer_402:
+	WORD $0x4f000419 // movi v25.4s, #0
+	TBZ $0, R12, end_402
+	WORD $0xbd400219 // ldr s25, [x16]
+	JMP end_402
+four_402:
+	WORD $0x3dc00219 // ldr q25, [x16]
+end_402:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00059 // ldr q25, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
+	WORD $0x3dc00459 // ldr q25, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
+	WORD $0x3dc00859 // ldr q25, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	ADD $48, R2, R16
+	TBNZ $2, R12, four_403
+	TBZ $1, R12, fewer_403
+	WORD $0xfd400219 // ldr d25, [x16]
+	TBZ $0, R12, end_403
+	ADD $8, R16, R17
+	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	JMP end_403
+fewer_403:
+	WORD $0x4f000419 // movi v25.4s, #0
+	TBZ $0, R12, end_403
+	WORD $0xbd400219 // ldr s25, [x16]
+	JMP end_403
+four_403:
+	WORD $0x3dc00219 // ldr q25, [x16]
+end_403:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00059 // ldr q25, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
+	WORD $0x3dc00459 // ldr q25, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
+	WORD $0x3dc00859 // ldr q25, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	ADD $48, R2, R16
+	TBNZ $2, R12, four_404
+	TBZ $1, R12, fewer_404
+	WORD $0xfd400219 // ldr d25, [x16]
+	TBZ $0, R12, end_404
+	ADD $8, R16, R17
+	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	JMP end_404
+fewer_404:
+	WORD $0x4f000419 // movi v25.4s, #0
+	TBZ $0, R12, end_404
+	WORD $0xbd400219 // ldr s25, [x16]
+	JMP end_404
+four_404:
+	WORD $0x3dc00219 // ldr q25, [x16]
+end_404:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00059 // ldr q25, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
+	WORD $0x3dc00459 // ldr q25, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
+	WORD $0x3dc00859 // ldr q25, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
+	ADD $48, R2, R16
+	TBNZ $2, R12, four_405
+	TBZ $1, R12, fewer_405
+	WORD $0xfd400219 // ldr d25, [x16]
+	TBZ $0, R12, end_405
+	ADD $8, R16, R17
+	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	JMP end_405
+fewer_405:
+	WORD $0x4f000419 // movi v25.4s, #0
+	TBZ $0, R12, end_405
+	WORD $0xbd400219 // ldr s25, [x16]
+	JMP end_405
+four_405:
+	WORD $0x3dc00219 // ldr q25, [x16]
+end_405:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00059 // ldr q25, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
+	WORD $0x3dc00459 // ldr q25, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
+	WORD $0x3dc00859 // ldr q25, [x2, #32]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
+	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
+	ADD $48, R2, R16
+	TBNZ $2, R12, four_406
+	TBZ $1, R12, fewer_406
+	WORD $0xfd400219 // ldr d25, [x16]
+	TBZ $0, R12, end_406
+	ADD $8, R16, R17
+	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	JMP end_406
+fewer_406:
+	WORD $0x4f000419 // movi v25.4s, #0
+	TBZ $0, R12, end_406
+	WORD $0xbd400219 // ldr s25, [x16]
+	JMP end_406
+four_406:
+	WORD $0x3dc00219 // ldr q25, [x16]
+end_406:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
+	WORD $0x4e381f38 // and v24.16b, v25.16b, v24.16b
+	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
+	JMP plain572
+relu573:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
@@ -15520,252 +18382,256 @@ summed542:
 	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
 	WORD $0x6e205b18 // not v24.16b, v24.16b
 	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
-plain543:
+plain572:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_341
-	TBZ $1, R12, fewer_341
+	TBNZ $2, R12, four_407
+	TBZ $1, R12, fewer_407
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R12, end_341
+	TBZ $0, R12, end_407
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_341
-fewer_341:
-	TBZ $0, R12, end_341
+	JMP end_407
+fewer_407:
+	TBZ $0, R12, end_407
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_341
-four_341:
+	JMP end_407
+four_407:
 	WORD $0x3d800203 // str q3, [x16]
-end_341:
+end_407:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	WORD $0x3d800425 // str q5, [x1, #16]
 	WORD $0x3d800826 // str q6, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_342
-	TBZ $1, R12, fewer_342
+	TBNZ $2, R12, four_408
+	TBZ $1, R12, fewer_408
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R12, end_342
+	TBZ $0, R12, end_408
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_342
-fewer_342:
-	TBZ $0, R12, end_342
+	JMP end_408
+fewer_408:
+	TBZ $0, R12, end_408
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_342
-four_342:
+	JMP end_408
+four_408:
 	WORD $0x3d800207 // str q7, [x16]
-end_342:
+end_408:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	WORD $0x3d800429 // str q9, [x1, #16]
 	WORD $0x3d80082a // str q10, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_343
-	TBZ $1, R12, fewer_343
+	TBNZ $2, R12, four_409
+	TBZ $1, R12, fewer_409
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_343
+	TBZ $0, R12, end_409
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_343
-fewer_343:
-	TBZ $0, R12, end_343
+	JMP end_409
+fewer_409:
+	TBZ $0, R12, end_409
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_343
-four_343:
+	JMP end_409
+four_409:
 	WORD $0x3d80020b // str q11, [x16]
-end_343:
+end_409:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	WORD $0x3d80082e // str q14, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_344
-	TBZ $1, R12, fewer_344
+	TBNZ $2, R12, four_410
+	TBZ $1, R12, fewer_410
 	WORD $0xfd00020f // str d15, [x16]
-	TBZ $0, R12, end_344
+	TBZ $0, R12, end_410
 	ADD $8, R16, R17
 	WORD $0x4d00822f // st1 {v15.s}[2], [x17]
-	JMP end_344
-fewer_344:
-	TBZ $0, R12, end_344
+	JMP end_410
+fewer_410:
+	TBZ $0, R12, end_410
 	WORD $0xbd00020f // str s15, [x16]
-	JMP end_344
-four_344:
+	JMP end_410
+four_410:
 	WORD $0x3d80020f // str q15, [x16]
-end_344:
+end_410:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800030 // str q16, [x1, #0]
 	WORD $0x3d800431 // str q17, [x1, #16]
 	WORD $0x3d800832 // str q18, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_345
-	TBZ $1, R12, fewer_345
+	TBNZ $2, R12, four_411
+	TBZ $1, R12, fewer_411
 	WORD $0xfd000213 // str d19, [x16]
-	TBZ $0, R12, end_345
+	TBZ $0, R12, end_411
 	ADD $8, R16, R17
 	WORD $0x4d008233 // st1 {v19.s}[2], [x17]
-	JMP end_345
-fewer_345:
-	TBZ $0, R12, end_345
+	JMP end_411
+fewer_411:
+	TBZ $0, R12, end_411
 	WORD $0xbd000213 // str s19, [x16]
-	JMP end_345
-four_345:
+	JMP end_411
+four_411:
 	WORD $0x3d800213 // str q19, [x16]
-end_345:
+end_411:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800034 // str q20, [x1, #0]
 	WORD $0x3d800435 // str q21, [x1, #16]
 	WORD $0x3d800836 // str q22, [x1, #32]
 	ADD $48, R1, R16
-	TBNZ $2, R12, four_346
-	TBZ $1, R12, fewer_346
+	TBNZ $2, R12, four_412
+	TBZ $1, R12, fewer_412
 	WORD $0xfd000217 // str d23, [x16]
-	TBZ $0, R12, end_346
+	TBZ $0, R12, end_412
 	ADD $8, R16, R17
 	WORD $0x4d008237 // st1 {v23.s}[2], [x17]
-	JMP end_346
-fewer_346:
-	TBZ $0, R12, end_346
+	JMP end_412
+fewer_412:
+	TBZ $0, R12, end_412
 	WORD $0xbd000217 // str s23, [x16]
-	JMP end_346
-four_346:
+	JMP end_412
+four_412:
 	WORD $0x3d800217 // str q23, [x16]
-end_346:
-	JMP end527
-fewer538:
+end_412:
+	JMP end555
+fewer567:
 	MOVD R6, R12
 	SUBS $0x08, R12
-	BLE fewer544
-	TST R3, R3
-	BEQ zeros545
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	WORD $0x3dc00461 // ldr q1, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R12, four_347
-	TBZ $1, R12, fewer_347
+	BLE fewer574
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros575
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros575
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	WORD $0x3dc004c1 // ldr q1, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R12, four_413
+	TBZ $1, R12, fewer_413
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R12, end_347
+	TBZ $0, R12, end_413
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_347
-fewer_347:
+	JMP end_413
+fewer_413:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R12, end_347
+	TBZ $0, R12, end_413
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_347
-four_347:
+	JMP end_413
+four_413:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_347:
+end_413:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00063 // ldr q3, [x3, #0]
-	WORD $0x3dc00464 // ldr q4, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R12, four_348
-	TBZ $1, R12, fewer_348
+	ADD R17, R6
+	WORD $0x3dc000c3 // ldr q3, [x6, #0]
+	WORD $0x3dc004c4 // ldr q4, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R12, four_414
+	TBZ $1, R12, fewer_414
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R12, end_348
+	TBZ $0, R12, end_414
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_348
-fewer_348:
+	JMP end_414
+fewer_414:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R12, end_348
+	TBZ $0, R12, end_414
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_348
-four_348:
+	JMP end_414
+four_414:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_348:
+end_414:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	WORD $0x3dc00467 // ldr q7, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R12, four_349
-	TBZ $1, R12, fewer_349
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	WORD $0x3dc004c7 // ldr q7, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R12, four_415
+	TBZ $1, R12, fewer_415
 	WORD $0xfd400208 // ldr d8, [x16]
-	TBZ $0, R12, end_349
+	TBZ $0, R12, end_415
 	ADD $8, R16, R17
 	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
-	JMP end_349
-fewer_349:
+	JMP end_415
+fewer_415:
 	WORD $0x4f000408 // movi v8.4s, #0
-	TBZ $0, R12, end_349
+	TBZ $0, R12, end_415
 	WORD $0xbd400208 // ldr s8, [x16]
-	JMP end_349
-four_349:
+	JMP end_415
+four_415:
 	WORD $0x3dc00208 // ldr q8, [x16]
-end_349:
+end_415:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00069 // ldr q9, [x3, #0]
-	WORD $0x3dc0046a // ldr q10, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R12, four_350
-	TBZ $1, R12, fewer_350
+	ADD R17, R6
+	WORD $0x3dc000c9 // ldr q9, [x6, #0]
+	WORD $0x3dc004ca // ldr q10, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R12, four_416
+	TBZ $1, R12, fewer_416
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_350
+	TBZ $0, R12, end_416
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_350
-fewer_350:
+	JMP end_416
+fewer_416:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_350
+	TBZ $0, R12, end_416
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_350
-four_350:
+	JMP end_416
+four_416:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_350:
+end_416:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006c // ldr q12, [x3, #0]
-	WORD $0x3dc0046d // ldr q13, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R12, four_351
-	TBZ $1, R12, fewer_351
+	ADD R17, R6
+	WORD $0x3dc000cc // ldr q12, [x6, #0]
+	WORD $0x3dc004cd // ldr q13, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R12, four_417
+	TBZ $1, R12, fewer_417
 	WORD $0xfd40020e // ldr d14, [x16]
-	TBZ $0, R12, end_351
+	TBZ $0, R12, end_417
 	ADD $8, R16, R17
 	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
-	JMP end_351
-fewer_351:
+	JMP end_417
+fewer_417:
 	WORD $0x4f00040e // movi v14.4s, #0
-	TBZ $0, R12, end_351
+	TBZ $0, R12, end_417
 	WORD $0xbd40020e // ldr s14, [x16]
-	JMP end_351
-four_351:
+	JMP end_417
+four_417:
 	WORD $0x3dc0020e // ldr q14, [x16]
-end_351:
+end_417:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006f // ldr q15, [x3, #0]
-	WORD $0x3dc00470 // ldr q16, [x3, #16]
-	ADD $32, R3, R16
-	TBNZ $2, R12, four_352
-	TBZ $1, R12, fewer_352
+	ADD R17, R6
+	WORD $0x3dc000cf // ldr q15, [x6, #0]
+	WORD $0x3dc004d0 // ldr q16, [x6, #16]
+	ADD $32, R6, R16
+	TBNZ $2, R12, four_418
+	TBZ $1, R12, fewer_418
 	WORD $0xfd400211 // ldr d17, [x16]
-	TBZ $0, R12, end_352
+	TBZ $0, R12, end_418
 	ADD $8, R16, R17
 	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
-	JMP end_352
-fewer_352:
+	JMP end_418
+fewer_418:
 	WORD $0x4f000411 // movi v17.4s, #0
-	TBZ $0, R12, end_352
+	TBZ $0, R12, end_418
 	WORD $0xbd400211 // ldr s17, [x16]
-	JMP end_352
-four_352:
+	JMP end_418
+four_418:
 	WORD $0x3dc00211 // ldr q17, [x16]
-end_352:
-	JMP ready546
-zeros545:
+end_418:
+	JMP ready576
+zeros575:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15784,63 +18650,258 @@ zeros545:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready546:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed548
-k547:
+ready576:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R13
+	TST R13, R13
+	BLE summed578
+k577:
 	WORD $0x3dc00052 // ldr q18, [x2, #0]
 	WORD $0x3dc00453 // ldr q19, [x2, #16]
 	ADD $32, R2, R16
-	TBNZ $2, R12, four_353
-	TBZ $1, R12, fewer_353
+	TBNZ $2, R12, four_419
+	TBZ $1, R12, fewer_419
 	WORD $0xfd400214 // ldr d20, [x16]
-	TBZ $0, R12, end_353
+	TBZ $0, R12, end_419
 	ADD $8, R16, R17
 	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
-	JMP end_353
-fewer_353:
+	JMP end_419
+fewer_419:
 	WORD $0x4f000414 // movi v20.4s, #0
-	TBZ $0, R12, end_353
+	TBZ $0, R12, end_419
 	WORD $0xbd400214 // ldr s20, [x16]
-	JMP end_353
-four_353:
+	JMP end_419
+four_419:
 	WORD $0x3dc00214 // ldr q20, [x16]
-end_353:
-	WORD $0xbd400075 // ldr s21, [x3, #0]
+end_419:
+	WORD $0xbd4000d5 // ldr s21, [x6, #0]
 	WORD $0x4f951240 // fmla v0.4s, v18.4s, v21.s[0]
 	WORD $0x4f951261 // fmla v1.4s, v19.4s, v21.s[0]
 	WORD $0x4f951282 // fmla v2.4s, v20.4s, v21.s[0]
-	WORD $0xbc676875 // ldr s21, [x3, x7]
+	WORD $0xbc6768d5 // ldr s21, [x6, x7]
 	WORD $0x4f951243 // fmla v3.4s, v18.4s, v21.s[0]
 	WORD $0x4f951264 // fmla v4.4s, v19.4s, v21.s[0]
 	WORD $0x4f951285 // fmla v5.4s, v20.4s, v21.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd400215 // ldr s21, [x16, #0]
 	WORD $0x4f951246 // fmla v6.4s, v18.4s, v21.s[0]
 	WORD $0x4f951267 // fmla v7.4s, v19.4s, v21.s[0]
 	WORD $0x4f951288 // fmla v8.4s, v20.4s, v21.s[0]
-	WORD $0xbc6a6875 // ldr s21, [x3, x10]
+	WORD $0xbc6a68d5 // ldr s21, [x6, x10]
 	WORD $0x4f951249 // fmla v9.4s, v18.4s, v21.s[0]
 	WORD $0x4f95126a // fmla v10.4s, v19.4s, v21.s[0]
 	WORD $0x4f95128b // fmla v11.4s, v20.4s, v21.s[0]
-	WORD $0xbc677875 // ldr s21, [x3, x7, lsl #2]
+	WORD $0xbc6778d5 // ldr s21, [x6, x7, lsl #2]
 	WORD $0x4f95124c // fmla v12.4s, v18.4s, v21.s[0]
 	WORD $0x4f95126d // fmla v13.4s, v19.4s, v21.s[0]
 	WORD $0x4f95128e // fmla v14.4s, v20.4s, v21.s[0]
-	WORD $0xbc6b6875 // ldr s21, [x3, x11]
+	WORD $0xbc6b68d5 // ldr s21, [x6, x11]
 	WORD $0x4f95124f // fmla v15.4s, v18.4s, v21.s[0]
 	WORD $0x4f951270 // fmla v16.4s, v19.4s, v21.s[0]
 	WORD $0x4f951291 // fmla v17.4s, v20.4s, v21.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k547
-summed548:
+	ADD R8, R6
+	SUBS $1, R13
+	BNE k577
+summed578:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain549
+	CMP $0x01, R17
+	BLT plain579
+	BEQ relu580
+	MOVD R3, R2
+	WORD $0x3dc03672 // ldr q18, [x19, #208]
+	WORD $0x3dc00053 // ldr q19, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
+	WORD $0x3dc00453 // ldr q19, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	ADD $32, R2, R16
+	TBNZ $2, R12, four_420
+	TBZ $1, R12, fewer_420
+	WORD $0xfd400213 // ldr d19, [x16]
+	TBZ $0, R12, end_420
+	ADD $8, R16, R17
+	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	JMP end_420
+fewer_420:
+	WORD $0x4f000413 // movi v19.4s, #0
+	TBZ $0, R12, end_420
+	WORD $0xbd400213 // ldr s19, [x16]
+	JMP end_420
+four_420:
+	WORD $0x3dc00213 // ldr q19, [x16]
+end_420:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc42 // fmul v2.4s, v2.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00053 // ldr q19, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc63 // fmul v3.4s, v3.4s, v19.4s
+	WORD $0x3dc00453 // ldr q19, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dc84 // fmul v4.4s, v4.4s, v19.4s
+	ADD $32, R2, R16
+	TBNZ $2, R12, four_421
+	TBZ $1, R12, fewer_421
+	WORD $0xfd400213 // ldr d19, [x16]
+	TBZ $0, R12, end_421
+	ADD $8, R16, R17
+	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	JMP end_421
+fewer_421:
+	WORD $0x4f000413 // movi v19.4s, #0
+	TBZ $0, R12, end_421
+	WORD $0xbd400213 // ldr s19, [x16]
+	JMP end_421
+four_421:
+	WORD $0x3dc00213 // ldr q19, [x16]
+end_421:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dca5 // fmul v5.4s, v5.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00053 // ldr q19, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
+	WORD $0x3dc00453 // ldr q19, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	ADD $32, R2, R16
+	TBNZ $2, R12, four_422
+	TBZ $1, R12, fewer_422
+	WORD $0xfd400213 // ldr d19, [x16]
+	TBZ $0, R12, end_422
+	ADD $8, R16, R17
+	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	JMP end_422
+fewer_422:
+	WORD $0x4f000413 // movi v19.4s, #0
+	TBZ $0, R12, end_422
+	WORD $0xbd400213 // ldr s19, [x16]
+	JMP end_422
+four_422:
+	WORD $0x3dc00213 // ldr q19, [x16]
+end_422:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00053 // ldr q19, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
+	WORD $0x3dc00453 // ldr q19, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	ADD $32, R2, R16
+	TBNZ $2, R12, four_423
+	TBZ $1, R12, fewer_423
+	WORD $0xfd400213 // ldr d19, [x16]
+	TBZ $0, R12, end_423
+	ADD $8, R16, R17
+	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	JMP end_423
+fewer_423:
+	WORD $0x4f000413 // movi v19.4s, #0
+	TBZ $0, R12, end_423
+	WORD $0xbd400213 // ldr s19, [x16]
+	JMP end_423
+four_423:
+	WORD $0x3dc00213 // ldr q19, [x16]
+end_423:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00053 // ldr q19, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33dd8c // fmul v12.4s, v12.4s, v19.4s
+	WORD $0x3dc00453 // ldr q19, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33ddad // fmul v13.4s, v13.4s, v19.4s
+	ADD $32, R2, R16
+	TBNZ $2, R12, four_424
+	TBZ $1, R12, fewer_424
+	WORD $0xfd400213 // ldr d19, [x16]
+	TBZ $0, R12, end_424
+	ADD $8, R16, R17
+	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	JMP end_424
+fewer_424:
+	WORD $0x4f000413 // movi v19.4s, #0
+	TBZ $0, R12, end_424
+	WORD $0xbd400213 // ldr s19, [x16]
+	JMP end_424
+four_424:
+	WORD $0x3dc00213 // ldr q19, [x16]
+end_424:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc00053 // ldr q19, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
+	WORD $0x3dc00453 // ldr q19, [x2, #16]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
+	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	ADD $32, R2, R16
+	TBNZ $2, R12, four_425
+	TBZ $1, R12, fewer_425
+	WORD $0xfd400213 // ldr d19, [x16]
+	TBZ $0, R12, end_425
+	ADD $8, R16, R17
+	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	JMP end_425
+fewer_425:
+	WORD $0x4f000413 // movi v19.4s, #0
+	TBZ $0, R12, end_425
+	WORD $0xbd400213 // ldr s19, [x16]
+	JMP end_425
+four_425:
+	WORD $0x3dc00213 // ldr q19, [x16]
+end_425:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
+	WORD $0x4e321e72 // and v18.16b, v19.16b, v18.16b
+	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
+	JMP plain579
+relu580:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
@@ -15913,240 +18974,244 @@ summed548:
 	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
 	WORD $0x6e205a52 // not v18.16b, v18.16b
 	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
-plain549:
+plain579:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_354
-	TBZ $1, R12, fewer_354
+	TBNZ $2, R12, four_426
+	TBZ $1, R12, fewer_426
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R12, end_354
+	TBZ $0, R12, end_426
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_354
-fewer_354:
-	TBZ $0, R12, end_354
+	JMP end_426
+fewer_426:
+	TBZ $0, R12, end_426
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_354
-four_354:
+	JMP end_426
+four_426:
 	WORD $0x3d800202 // str q2, [x16]
-end_354:
+end_426:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800023 // str q3, [x1, #0]
 	WORD $0x3d800424 // str q4, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_355
-	TBZ $1, R12, fewer_355
+	TBNZ $2, R12, four_427
+	TBZ $1, R12, fewer_427
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R12, end_355
+	TBZ $0, R12, end_427
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_355
-fewer_355:
-	TBZ $0, R12, end_355
+	JMP end_427
+fewer_427:
+	TBZ $0, R12, end_427
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_355
-four_355:
+	JMP end_427
+four_427:
 	WORD $0x3d800205 // str q5, [x16]
-end_355:
+end_427:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	WORD $0x3d800427 // str q7, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_356
-	TBZ $1, R12, fewer_356
+	TBNZ $2, R12, four_428
+	TBZ $1, R12, fewer_428
 	WORD $0xfd000208 // str d8, [x16]
-	TBZ $0, R12, end_356
+	TBZ $0, R12, end_428
 	ADD $8, R16, R17
 	WORD $0x4d008228 // st1 {v8.s}[2], [x17]
-	JMP end_356
-fewer_356:
-	TBZ $0, R12, end_356
+	JMP end_428
+fewer_428:
+	TBZ $0, R12, end_428
 	WORD $0xbd000208 // str s8, [x16]
-	JMP end_356
-four_356:
+	JMP end_428
+four_428:
 	WORD $0x3d800208 // str q8, [x16]
-end_356:
+end_428:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800029 // str q9, [x1, #0]
 	WORD $0x3d80042a // str q10, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_357
-	TBZ $1, R12, fewer_357
+	TBNZ $2, R12, four_429
+	TBZ $1, R12, fewer_429
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_357
+	TBZ $0, R12, end_429
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_357
-fewer_357:
-	TBZ $0, R12, end_357
+	JMP end_429
+fewer_429:
+	TBZ $0, R12, end_429
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_357
-four_357:
+	JMP end_429
+four_429:
 	WORD $0x3d80020b // str q11, [x16]
-end_357:
+end_429:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002c // str q12, [x1, #0]
 	WORD $0x3d80042d // str q13, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_358
-	TBZ $1, R12, fewer_358
+	TBNZ $2, R12, four_430
+	TBZ $1, R12, fewer_430
 	WORD $0xfd00020e // str d14, [x16]
-	TBZ $0, R12, end_358
+	TBZ $0, R12, end_430
 	ADD $8, R16, R17
 	WORD $0x4d00822e // st1 {v14.s}[2], [x17]
-	JMP end_358
-fewer_358:
-	TBZ $0, R12, end_358
+	JMP end_430
+fewer_430:
+	TBZ $0, R12, end_430
 	WORD $0xbd00020e // str s14, [x16]
-	JMP end_358
-four_358:
+	JMP end_430
+four_430:
 	WORD $0x3d80020e // str q14, [x16]
-end_358:
+end_430:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002f // str q15, [x1, #0]
 	WORD $0x3d800430 // str q16, [x1, #16]
 	ADD $32, R1, R16
-	TBNZ $2, R12, four_359
-	TBZ $1, R12, fewer_359
+	TBNZ $2, R12, four_431
+	TBZ $1, R12, fewer_431
 	WORD $0xfd000211 // str d17, [x16]
-	TBZ $0, R12, end_359
+	TBZ $0, R12, end_431
 	ADD $8, R16, R17
 	WORD $0x4d008231 // st1 {v17.s}[2], [x17]
-	JMP end_359
-fewer_359:
-	TBZ $0, R12, end_359
+	JMP end_431
+fewer_431:
+	TBZ $0, R12, end_431
 	WORD $0xbd000211 // str s17, [x16]
-	JMP end_359
-four_359:
+	JMP end_431
+four_431:
 	WORD $0x3d800211 // str q17, [x16]
-end_359:
-	JMP end527
-fewer544:
+end_431:
+	JMP end555
+fewer574:
 	MOVD R6, R12
 	SUBS $0x04, R12
-	BLE fewer550
-	TST R3, R3
-	BEQ zeros551
-	WORD $0x3dc00060 // ldr q0, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R12, four_360
-	TBZ $1, R12, fewer_360
+	BLE fewer581
+	MOVD R3, R6
+	TST R6, R6
+	BEQ zeros582
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros582
+	WORD $0x3dc000c0 // ldr q0, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R12, four_432
+	TBZ $1, R12, fewer_432
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R12, end_360
+	TBZ $0, R12, end_432
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_360
-fewer_360:
+	JMP end_432
+fewer_432:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R12, end_360
+	TBZ $0, R12, end_432
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_360
-four_360:
+	JMP end_432
+four_432:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_360:
+end_432:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00062 // ldr q2, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R12, four_361
-	TBZ $1, R12, fewer_361
+	ADD R17, R6
+	WORD $0x3dc000c2 // ldr q2, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R12, four_433
+	TBZ $1, R12, fewer_433
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R12, end_361
+	TBZ $0, R12, end_433
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_361
-fewer_361:
+	JMP end_433
+fewer_433:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R12, end_361
+	TBZ $0, R12, end_433
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_361
-four_361:
+	JMP end_433
+four_433:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_361:
+end_433:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00064 // ldr q4, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R12, four_362
-	TBZ $1, R12, fewer_362
+	ADD R17, R6
+	WORD $0x3dc000c4 // ldr q4, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R12, four_434
+	TBZ $1, R12, fewer_434
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R12, end_362
+	TBZ $0, R12, end_434
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_362
-fewer_362:
+	JMP end_434
+fewer_434:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R12, end_362
+	TBZ $0, R12, end_434
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_362
-four_362:
+	JMP end_434
+four_434:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_362:
+end_434:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00066 // ldr q6, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R12, four_363
-	TBZ $1, R12, fewer_363
+	ADD R17, R6
+	WORD $0x3dc000c6 // ldr q6, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R12, four_435
+	TBZ $1, R12, fewer_435
 	WORD $0xfd400207 // ldr d7, [x16]
-	TBZ $0, R12, end_363
+	TBZ $0, R12, end_435
 	ADD $8, R16, R17
 	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
-	JMP end_363
-fewer_363:
+	JMP end_435
+fewer_435:
 	WORD $0x4f000407 // movi v7.4s, #0
-	TBZ $0, R12, end_363
+	TBZ $0, R12, end_435
 	WORD $0xbd400207 // ldr s7, [x16]
-	JMP end_363
-four_363:
+	JMP end_435
+four_435:
 	WORD $0x3dc00207 // ldr q7, [x16]
-end_363:
+end_435:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc00068 // ldr q8, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R12, four_364
-	TBZ $1, R12, fewer_364
+	ADD R17, R6
+	WORD $0x3dc000c8 // ldr q8, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R12, four_436
+	TBZ $1, R12, fewer_436
 	WORD $0xfd400209 // ldr d9, [x16]
-	TBZ $0, R12, end_364
+	TBZ $0, R12, end_436
 	ADD $8, R16, R17
 	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
-	JMP end_364
-fewer_364:
+	JMP end_436
+fewer_436:
 	WORD $0x4f000409 // movi v9.4s, #0
-	TBZ $0, R12, end_364
+	TBZ $0, R12, end_436
 	WORD $0xbd400209 // ldr s9, [x16]
-	JMP end_364
-four_364:
+	JMP end_436
+four_436:
 	WORD $0x3dc00209 // ldr q9, [x16]
-end_364:
+end_436:
 	MOVD 80(R0), R17
-	ADD R17, R3
-	WORD $0x3dc0006a // ldr q10, [x3, #0]
-	ADD $16, R3, R16
-	TBNZ $2, R12, four_365
-	TBZ $1, R12, fewer_365
+	ADD R17, R6
+	WORD $0x3dc000ca // ldr q10, [x6, #0]
+	ADD $16, R6, R16
+	TBNZ $2, R12, four_437
+	TBZ $1, R12, fewer_437
 	WORD $0xfd40020b // ldr d11, [x16]
-	TBZ $0, R12, end_365
+	TBZ $0, R12, end_437
 	ADD $8, R16, R17
 	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
-	JMP end_365
-fewer_365:
+	JMP end_437
+fewer_437:
 	WORD $0x4f00040b // movi v11.4s, #0
-	TBZ $0, R12, end_365
+	TBZ $0, R12, end_437
 	WORD $0xbd40020b // ldr s11, [x16]
-	JMP end_365
-four_365:
+	JMP end_437
+four_437:
 	WORD $0x3dc0020b // ldr q11, [x16]
-end_365:
-	JMP ready552
-zeros551:
+end_437:
+	JMP ready583
+zeros582:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -16159,56 +19224,221 @@ zeros551:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready552:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R6
-	TST R6, R6
-	BLE summed554
-k553:
+ready583:
+	MOVD 8(R0), R6
+	MOVD 48(R0), R13
+	TST R13, R13
+	BLE summed585
+k584:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	ADD $16, R2, R16
-	TBNZ $2, R12, four_366
-	TBZ $1, R12, fewer_366
+	TBNZ $2, R12, four_438
+	TBZ $1, R12, fewer_438
 	WORD $0xfd40020d // ldr d13, [x16]
-	TBZ $0, R12, end_366
+	TBZ $0, R12, end_438
 	ADD $8, R16, R17
 	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
-	JMP end_366
-fewer_366:
+	JMP end_438
+fewer_438:
 	WORD $0x4f00040d // movi v13.4s, #0
-	TBZ $0, R12, end_366
+	TBZ $0, R12, end_438
 	WORD $0xbd40020d // ldr s13, [x16]
-	JMP end_366
-four_366:
+	JMP end_438
+four_438:
 	WORD $0x3dc0020d // ldr q13, [x16]
-end_366:
-	WORD $0xbd40006e // ldr s14, [x3, #0]
+end_438:
+	WORD $0xbd4000ce // ldr s14, [x6, #0]
 	WORD $0x4f8e1180 // fmla v0.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a1 // fmla v1.4s, v13.4s, v14.s[0]
-	WORD $0xbc67686e // ldr s14, [x3, x7]
+	WORD $0xbc6768ce // ldr s14, [x6, x7]
 	WORD $0x4f8e1182 // fmla v2.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a3 // fmla v3.4s, v13.4s, v14.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R6, R16
 	WORD $0xbd40020e // ldr s14, [x16, #0]
 	WORD $0x4f8e1184 // fmla v4.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a5 // fmla v5.4s, v13.4s, v14.s[0]
-	WORD $0xbc6a686e // ldr s14, [x3, x10]
+	WORD $0xbc6a68ce // ldr s14, [x6, x10]
 	WORD $0x4f8e1186 // fmla v6.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a7 // fmla v7.4s, v13.4s, v14.s[0]
-	WORD $0xbc67786e // ldr s14, [x3, x7, lsl #2]
+	WORD $0xbc6778ce // ldr s14, [x6, x7, lsl #2]
 	WORD $0x4f8e1188 // fmla v8.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11a9 // fmla v9.4s, v13.4s, v14.s[0]
-	WORD $0xbc6b686e // ldr s14, [x3, x11]
+	WORD $0xbc6b68ce // ldr s14, [x6, x11]
 	WORD $0x4f8e118a // fmla v10.4s, v12.4s, v14.s[0]
 	WORD $0x4f8e11ab // fmla v11.4s, v13.4s, v14.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R6
-	BNE k553
-summed554:
+	ADD R8, R6
+	SUBS $1, R13
+	BNE k584
+summed585:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain555
+	CMP $0x01, R17
+	BLT plain586
+	BEQ relu587
+	MOVD R3, R2
+	WORD $0x3dc0366c // ldr q12, [x19, #208]
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	ADD $16, R2, R16
+	TBNZ $2, R12, four_439
+	TBZ $1, R12, fewer_439
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R12, end_439
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_439
+fewer_439:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R12, end_439
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_439
+four_439:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_439:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	ADD $16, R2, R16
+	TBNZ $2, R12, four_440
+	TBZ $1, R12, fewer_440
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R12, end_440
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_440
+fewer_440:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R12, end_440
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_440
+four_440:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_440:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
+	ADD $16, R2, R16
+	TBNZ $2, R12, four_441
+	TBZ $1, R12, fewer_441
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R12, end_441
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_441
+fewer_441:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R12, end_441
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_441
+four_441:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_441:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
+	ADD $16, R2, R16
+	TBNZ $2, R12, four_442
+	TBZ $1, R12, fewer_442
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R12, end_442
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_442
+fewer_442:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R12, end_442
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_442
+four_442:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_442:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	ADD $16, R2, R16
+	TBNZ $2, R12, four_443
+	TBZ $1, R12, fewer_443
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R12, end_443
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_443
+fewer_443:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R12, end_443
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_443
+four_443:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_443:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	WORD $0x3dc0004d // ldr q13, [x2, #0]
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
+	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	ADD $16, R2, R16
+	TBNZ $2, R12, four_444
+	TBZ $1, R12, fewer_444
+	WORD $0xfd40020d // ldr d13, [x16]
+	TBZ $0, R12, end_444
+	ADD $8, R16, R17
+	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	JMP end_444
+fewer_444:
+	WORD $0x4f00040d // movi v13.4s, #0
+	TBZ $0, R12, end_444
+	WORD $0xbd40020d // ldr s13, [x16]
+	JMP end_444
+four_444:
+	WORD $0x3dc0020d // ldr q13, [x16]
+end_444:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
+	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
+	JMP plain586
+relu587:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
@@ -16257,267 +19487,400 @@ summed554:
 	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
 	WORD $0x6e20598c // not v12.16b, v12.16b
 	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
-plain555:
+plain586:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_367
-	TBZ $1, R12, fewer_367
+	TBNZ $2, R12, four_445
+	TBZ $1, R12, fewer_445
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R12, end_367
+	TBZ $0, R12, end_445
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_367
-fewer_367:
-	TBZ $0, R12, end_367
+	JMP end_445
+fewer_445:
+	TBZ $0, R12, end_445
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_367
-four_367:
+	JMP end_445
+four_445:
 	WORD $0x3d800201 // str q1, [x16]
-end_367:
+end_445:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800022 // str q2, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_368
-	TBZ $1, R12, fewer_368
+	TBNZ $2, R12, four_446
+	TBZ $1, R12, fewer_446
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R12, end_368
+	TBZ $0, R12, end_446
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_368
-fewer_368:
-	TBZ $0, R12, end_368
+	JMP end_446
+fewer_446:
+	TBZ $0, R12, end_446
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_368
-four_368:
+	JMP end_446
+four_446:
 	WORD $0x3d800203 // str q3, [x16]
-end_368:
+end_446:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800024 // str q4, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_369
-	TBZ $1, R12, fewer_369
+	TBNZ $2, R12, four_447
+	TBZ $1, R12, fewer_447
 	WORD $0xfd000205 // str d5, [x16]
-	TBZ $0, R12, end_369
+	TBZ $0, R12, end_447
 	ADD $8, R16, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_369
-fewer_369:
-	TBZ $0, R12, end_369
+	JMP end_447
+fewer_447:
+	TBZ $0, R12, end_447
 	WORD $0xbd000205 // str s5, [x16]
-	JMP end_369
-four_369:
+	JMP end_447
+four_447:
 	WORD $0x3d800205 // str q5, [x16]
-end_369:
+end_447:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800026 // str q6, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_370
-	TBZ $1, R12, fewer_370
+	TBNZ $2, R12, four_448
+	TBZ $1, R12, fewer_448
 	WORD $0xfd000207 // str d7, [x16]
-	TBZ $0, R12, end_370
+	TBZ $0, R12, end_448
 	ADD $8, R16, R17
 	WORD $0x4d008227 // st1 {v7.s}[2], [x17]
-	JMP end_370
-fewer_370:
-	TBZ $0, R12, end_370
+	JMP end_448
+fewer_448:
+	TBZ $0, R12, end_448
 	WORD $0xbd000207 // str s7, [x16]
-	JMP end_370
-four_370:
+	JMP end_448
+four_448:
 	WORD $0x3d800207 // str q7, [x16]
-end_370:
+end_448:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d800028 // str q8, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_371
-	TBZ $1, R12, fewer_371
+	TBNZ $2, R12, four_449
+	TBZ $1, R12, fewer_449
 	WORD $0xfd000209 // str d9, [x16]
-	TBZ $0, R12, end_371
+	TBZ $0, R12, end_449
 	ADD $8, R16, R17
 	WORD $0x4d008229 // st1 {v9.s}[2], [x17]
-	JMP end_371
-fewer_371:
-	TBZ $0, R12, end_371
+	JMP end_449
+fewer_449:
+	TBZ $0, R12, end_449
 	WORD $0xbd000209 // str s9, [x16]
-	JMP end_371
-four_371:
+	JMP end_449
+four_449:
 	WORD $0x3d800209 // str q9, [x16]
-end_371:
+end_449:
 	MOVD 56(R0), R17
 	ADD R17, R1
 	WORD $0x3d80002a // str q10, [x1, #0]
 	ADD $16, R1, R16
-	TBNZ $2, R12, four_372
-	TBZ $1, R12, fewer_372
+	TBNZ $2, R12, four_450
+	TBZ $1, R12, fewer_450
 	WORD $0xfd00020b // str d11, [x16]
-	TBZ $0, R12, end_372
+	TBZ $0, R12, end_450
 	ADD $8, R16, R17
 	WORD $0x4d00822b // st1 {v11.s}[2], [x17]
-	JMP end_372
-fewer_372:
-	TBZ $0, R12, end_372
+	JMP end_450
+fewer_450:
+	TBZ $0, R12, end_450
 	WORD $0xbd00020b // str s11, [x16]
-	JMP end_372
-four_372:
+	JMP end_450
+four_450:
 	WORD $0x3d80020b // str q11, [x16]
-end_372:
-	JMP end527
-fewer550:
-	TST R3, R3
-	BEQ zeros556
-	TBNZ $2, R6, four_373
-	TBZ $1, R6, fewer_373
-	WORD $0xfd400060 // ldr d0, [x3]
-	TBZ $0, R6, end_373
-	ADD $8, R3, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_373
-fewer_373:
-	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_373
-	WORD $0xbd400060 // ldr s0, [x3]
-	JMP end_373
-four_373:
-	WORD $0x3dc00060 // ldr q0, [x3]
-end_373:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_374
-	TBZ $1, R6, fewer_374
-	WORD $0xfd400061 // ldr d1, [x3]
-	TBZ $0, R6, end_374
-	ADD $8, R3, R17
-	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_374
-fewer_374:
-	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R6, end_374
-	WORD $0xbd400061 // ldr s1, [x3]
-	JMP end_374
-four_374:
-	WORD $0x3dc00061 // ldr q1, [x3]
-end_374:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_375
-	TBZ $1, R6, fewer_375
-	WORD $0xfd400062 // ldr d2, [x3]
-	TBZ $0, R6, end_375
-	ADD $8, R3, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_375
-fewer_375:
-	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_375
-	WORD $0xbd400062 // ldr s2, [x3]
-	JMP end_375
-four_375:
-	WORD $0x3dc00062 // ldr q2, [x3]
-end_375:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_376
-	TBZ $1, R6, fewer_376
-	WORD $0xfd400063 // ldr d3, [x3]
-	TBZ $0, R6, end_376
-	ADD $8, R3, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_376
-fewer_376:
-	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R6, end_376
-	WORD $0xbd400063 // ldr s3, [x3]
-	JMP end_376
-four_376:
-	WORD $0x3dc00063 // ldr q3, [x3]
-end_376:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_377
-	TBZ $1, R6, fewer_377
-	WORD $0xfd400064 // ldr d4, [x3]
-	TBZ $0, R6, end_377
-	ADD $8, R3, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_377
-fewer_377:
-	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R6, end_377
-	WORD $0xbd400064 // ldr s4, [x3]
-	JMP end_377
-four_377:
-	WORD $0x3dc00064 // ldr q4, [x3]
-end_377:
-	MOVD 80(R0), R17
-	ADD R17, R3
-	TBNZ $2, R6, four_378
-	TBZ $1, R6, fewer_378
-	WORD $0xfd400065 // ldr d5, [x3]
-	TBZ $0, R6, end_378
-	ADD $8, R3, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_378
-fewer_378:
-	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R6, end_378
-	WORD $0xbd400065 // ldr s5, [x3]
-	JMP end_378
-four_378:
-	WORD $0x3dc00065 // ldr q5, [x3]
-end_378:
-	JMP ready557
-zeros556:
-	WORD $0x4f000400 // movi v0.4s, #0
-	WORD $0x4f000401 // movi v1.4s, #0
-	WORD $0x4f000402 // movi v2.4s, #0
-	WORD $0x4f000403 // movi v3.4s, #0
-	WORD $0x4f000404 // movi v4.4s, #0
-	WORD $0x4f000405 // movi v5.4s, #0
-ready557:
-	MOVD 8(R0), R3
-	MOVD 48(R0), R12
+end_450:
+	JMP end555
+fewer581:
+	MOVD R3, R12
 	TST R12, R12
-	BLE summed559
-k558:
-	TBNZ $2, R6, four_379
-	TBZ $1, R6, fewer_379
+	BEQ zeros588
+	MOVD 104(R0), R17
+	CMP $0x02, R17
+	BEQ zeros588
+	TBNZ $2, R6, four_451
+	TBZ $1, R6, fewer_451
+	WORD $0xfd400180 // ldr d0, [x12]
+	TBZ $0, R6, end_451
+	ADD $8, R12, R17
+	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	JMP end_451
+fewer_451:
+	WORD $0x4f000400 // movi v0.4s, #0
+	TBZ $0, R6, end_451
+	WORD $0xbd400180 // ldr s0, [x12]
+	JMP end_451
+four_451:
+	WORD $0x3dc00180 // ldr q0, [x12]
+end_451:
+	MOVD 80(R0), R17
+	ADD R17, R12
+	TBNZ $2, R6, four_452
+	TBZ $1, R6, fewer_452
+	WORD $0xfd400181 // ldr d1, [x12]
+	TBZ $0, R6, end_452
+	ADD $8, R12, R17
+	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
+	JMP end_452
+fewer_452:
+	WORD $0x4f000401 // movi v1.4s, #0
+	TBZ $0, R6, end_452
+	WORD $0xbd400181 // ldr s1, [x12]
+	JMP end_452
+four_452:
+	WORD $0x3dc00181 // ldr q1, [x12]
+end_452:
+	MOVD 80(R0), R17
+	ADD R17, R12
+	TBNZ $2, R6, four_453
+	TBZ $1, R6, fewer_453
+	WORD $0xfd400182 // ldr d2, [x12]
+	TBZ $0, R6, end_453
+	ADD $8, R12, R17
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	JMP end_453
+fewer_453:
+	WORD $0x4f000402 // movi v2.4s, #0
+	TBZ $0, R6, end_453
+	WORD $0xbd400182 // ldr s2, [x12]
+	JMP end_453
+four_453:
+	WORD $0x3dc00182 // ldr q2, [x12]
+end_453:
+	MOVD 80(R0), R17
+	ADD R17, R12
+	TBNZ $2, R6, four_454
+	TBZ $1, R6, fewer_454
+	WORD $0xfd400183 // ldr d3, [x12]
+	TBZ $0, R6, end_454
+	ADD $8, R12, R17
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	JMP end_454
+fewer_454:
+	WORD $0x4f000403 // movi v3.4s, #0
+	TBZ $0, R6, end_454
+	WORD $0xbd400183 // ldr s3, [x12]
+	JMP end_454
+four_454:
+	WORD $0x3dc00183 // ldr q3, [x12]
+end_454:
+	MOVD 80(R0), R17
+	ADD R17, R12
+	TBNZ $2, R6, four_455
+	TBZ $1, R6, fewer_455
+	WORD $0xfd400184 // ldr d4, [x12]
+	TBZ $0, R6, end_455
+	ADD $8, R12, R17
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	JMP end_455
+fewer_455:
+	WORD $0x4f000404 // movi v4.4s, #0
+	TBZ $0, R6, end_455
+	WORD $0xbd400184 // ldr s4, [x12]
+	JMP end_455
+four_455:
+	WORD $0x3dc00184 // ldr q4, [x12]
+end_455:
+	MOVD 80(R0), R17
+	ADD R17, R12
+	TBNZ $2, R6, four_456
+	TBZ $1, R6, fewer_456
+	WORD $0xfd400185 // ldr d5, [x12]
+	TBZ $0, R6, end_456
+	ADD $8, R12, R17
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	JMP end_456
+fewer_456:
+	WORD $0x4f000405 // movi v5.4s, #0
+	TBZ $0, R6, end_456
+	WORD $0xbd400185 // ldr s5, [x12]
+	JMP end_456
+four_456:
+	WORD $0x3dc00185 // ldr q5, [x12]
+end_456:
+	JMP ready589
+zeros588:
+	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
+ready589:
+	MOVD 8(R0), R12
+	MOVD 48(R0), R13
+	TST R13, R13
+	BLE summed591
+k590:
+	TBNZ $2, R6, four_457
+	TBZ $1, R6, fewer_457
 	WORD $0xfd400046 // ldr d6, [x2]
-	TBZ $0, R6, end_379
+	TBZ $0, R6, end_457
 	ADD $8, R2, R17
 	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
-	JMP end_379
-fewer_379:
+	JMP end_457
+fewer_457:
 	WORD $0x4f000406 // movi v6.4s, #0
-	TBZ $0, R6, end_379
+	TBZ $0, R6, end_457
 	WORD $0xbd400046 // ldr s6, [x2]
-	JMP end_379
-four_379:
+	JMP end_457
+four_457:
 	WORD $0x3dc00046 // ldr q6, [x2]
-end_379:
-	WORD $0xbd400067 // ldr s7, [x3, #0]
+end_457:
+	WORD $0xbd400187 // ldr s7, [x12, #0]
 	WORD $0x4f8710c0 // fmla v0.4s, v6.4s, v7.s[0]
-	WORD $0xbc676867 // ldr s7, [x3, x7]
+	WORD $0xbc676987 // ldr s7, [x12, x7]
 	WORD $0x4f8710c1 // fmla v1.4s, v6.4s, v7.s[0]
-	ADD R7<<1, R3, R16
+	ADD R7<<1, R12, R16
 	WORD $0xbd400207 // ldr s7, [x16, #0]
 	WORD $0x4f8710c2 // fmla v2.4s, v6.4s, v7.s[0]
-	WORD $0xbc6a6867 // ldr s7, [x3, x10]
+	WORD $0xbc6a6987 // ldr s7, [x12, x10]
 	WORD $0x4f8710c3 // fmla v3.4s, v6.4s, v7.s[0]
-	WORD $0xbc677867 // ldr s7, [x3, x7, lsl #2]
+	WORD $0xbc677987 // ldr s7, [x12, x7, lsl #2]
 	WORD $0x4f8710c4 // fmla v4.4s, v6.4s, v7.s[0]
-	WORD $0xbc6b6867 // ldr s7, [x3, x11]
+	WORD $0xbc6b6987 // ldr s7, [x12, x11]
 	WORD $0x4f8710c5 // fmla v5.4s, v6.4s, v7.s[0]
 	ADD R9, R2
-	ADD R8, R3
-	SUBS $1, R12
-	BNE k558
-summed559:
+	ADD R8, R12
+	SUBS $1, R13
+	BNE k590
+summed591:
 	MOVD 104(R0), R17
-	CMP $0x00, R17
-	BEQ plain560
+	CMP $0x01, R17
+	BLT plain592
+	BEQ relu593
+	MOVD R3, R2
+	WORD $0x3dc03666 // ldr q6, [x19, #208]
+	TBNZ $2, R6, four_458
+	TBZ $1, R6, fewer_458
+	WORD $0xfd400047 // ldr d7, [x2]
+	TBZ $0, R6, end_458
+	ADD $8, R2, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_458
+fewer_458:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R6, end_458
+	WORD $0xbd400047 // ldr s7, [x2]
+	JMP end_458
+four_458:
+	WORD $0x3dc00047 // ldr q7, [x2]
+end_458:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_459
+	TBZ $1, R6, fewer_459
+	WORD $0xfd400047 // ldr d7, [x2]
+	TBZ $0, R6, end_459
+	ADD $8, R2, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_459
+fewer_459:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R6, end_459
+	WORD $0xbd400047 // ldr s7, [x2]
+	JMP end_459
+four_459:
+	WORD $0x3dc00047 // ldr q7, [x2]
+end_459:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_460
+	TBZ $1, R6, fewer_460
+	WORD $0xfd400047 // ldr d7, [x2]
+	TBZ $0, R6, end_460
+	ADD $8, R2, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_460
+fewer_460:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R6, end_460
+	WORD $0xbd400047 // ldr s7, [x2]
+	JMP end_460
+four_460:
+	WORD $0x3dc00047 // ldr q7, [x2]
+end_460:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_461
+	TBZ $1, R6, fewer_461
+	WORD $0xfd400047 // ldr d7, [x2]
+	TBZ $0, R6, end_461
+	ADD $8, R2, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_461
+fewer_461:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R6, end_461
+	WORD $0xbd400047 // ldr s7, [x2]
+	JMP end_461
+four_461:
+	WORD $0x3dc00047 // ldr q7, [x2]
+end_461:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_462
+	TBZ $1, R6, fewer_462
+	WORD $0xfd400047 // ldr d7, [x2]
+	TBZ $0, R6, end_462
+	ADD $8, R2, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_462
+fewer_462:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R6, end_462
+	WORD $0xbd400047 // ldr s7, [x2]
+	JMP end_462
+four_462:
+	WORD $0x3dc00047 // ldr q7, [x2]
+end_462:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	MOVD 80(R0), R17
+	ADD R17, R2
+	TBNZ $2, R6, four_463
+	TBZ $1, R6, fewer_463
+	WORD $0xfd400047 // ldr d7, [x2]
+	TBZ $0, R6, end_463
+	ADD $8, R2, R17
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	JMP end_463
+fewer_463:
+	WORD $0x4f000407 // movi v7.4s, #0
+	TBZ $0, R6, end_463
+	WORD $0xbd400047 // ldr s7, [x2]
+	JMP end_463
+four_463:
+	WORD $0x3dc00047 // ldr q7, [x2]
+end_463:
+	WORD $0x3dc0767e // ldr q30, [x19, #464]
+	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
+	WORD $0x4e261ce6 // and v6.16b, v7.16b, v6.16b
+	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
+	JMP plain592
+relu593:
 	WORD $0x3dc0767e // ldr q30, [x19, #464]
 	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
@@ -16542,102 +19905,102 @@ summed559:
 	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
 	WORD $0x6e2058c6 // not v6.16b, v6.16b
 	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
-plain560:
-	TBNZ $2, R6, four_380
-	TBZ $1, R6, fewer_380
+plain592:
+	TBNZ $2, R6, four_464
+	TBZ $1, R6, fewer_464
 	WORD $0xfd000020 // str d0, [x1]
-	TBZ $0, R6, end_380
+	TBZ $0, R6, end_464
 	ADD $8, R1, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_380
-fewer_380:
-	TBZ $0, R6, end_380
+	JMP end_464
+fewer_464:
+	TBZ $0, R6, end_464
 	WORD $0xbd000020 // str s0, [x1]
-	JMP end_380
-four_380:
+	JMP end_464
+four_464:
 	WORD $0x3d800020 // str q0, [x1]
-end_380:
+end_464:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_381
-	TBZ $1, R6, fewer_381
+	TBNZ $2, R6, four_465
+	TBZ $1, R6, fewer_465
 	WORD $0xfd000021 // str d1, [x1]
-	TBZ $0, R6, end_381
+	TBZ $0, R6, end_465
 	ADD $8, R1, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_381
-fewer_381:
-	TBZ $0, R6, end_381
+	JMP end_465
+fewer_465:
+	TBZ $0, R6, end_465
 	WORD $0xbd000021 // str s1, [x1]
-	JMP end_381
-four_381:
+	JMP end_465
+four_465:
 	WORD $0x3d800021 // str q1, [x1]
-end_381:
+end_465:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_382
-	TBZ $1, R6, fewer_382
+	TBNZ $2, R6, four_466
+	TBZ $1, R6, fewer_466
 	WORD $0xfd000022 // str d2, [x1]
-	TBZ $0, R6, end_382
+	TBZ $0, R6, end_466
 	ADD $8, R1, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_382
-fewer_382:
-	TBZ $0, R6, end_382
+	JMP end_466
+fewer_466:
+	TBZ $0, R6, end_466
 	WORD $0xbd000022 // str s2, [x1]
-	JMP end_382
-four_382:
+	JMP end_466
+four_466:
 	WORD $0x3d800022 // str q2, [x1]
-end_382:
+end_466:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_383
-	TBZ $1, R6, fewer_383
+	TBNZ $2, R6, four_467
+	TBZ $1, R6, fewer_467
 	WORD $0xfd000023 // str d3, [x1]
-	TBZ $0, R6, end_383
+	TBZ $0, R6, end_467
 	ADD $8, R1, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_383
-fewer_383:
-	TBZ $0, R6, end_383
+	JMP end_467
+fewer_467:
+	TBZ $0, R6, end_467
 	WORD $0xbd000023 // str s3, [x1]
-	JMP end_383
-four_383:
+	JMP end_467
+four_467:
 	WORD $0x3d800023 // str q3, [x1]
-end_383:
+end_467:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_384
-	TBZ $1, R6, fewer_384
+	TBNZ $2, R6, four_468
+	TBZ $1, R6, fewer_468
 	WORD $0xfd000024 // str d4, [x1]
-	TBZ $0, R6, end_384
+	TBZ $0, R6, end_468
 	ADD $8, R1, R17
 	WORD $0x4d008224 // st1 {v4.s}[2], [x17]
-	JMP end_384
-fewer_384:
-	TBZ $0, R6, end_384
+	JMP end_468
+fewer_468:
+	TBZ $0, R6, end_468
 	WORD $0xbd000024 // str s4, [x1]
-	JMP end_384
-four_384:
+	JMP end_468
+four_468:
 	WORD $0x3d800024 // str q4, [x1]
-end_384:
+end_468:
 	MOVD 56(R0), R17
 	ADD R17, R1
-	TBNZ $2, R6, four_385
-	TBZ $1, R6, fewer_385
+	TBNZ $2, R6, four_469
+	TBZ $1, R6, fewer_469
 	WORD $0xfd000025 // str d5, [x1]
-	TBZ $0, R6, end_385
+	TBZ $0, R6, end_469
 	ADD $8, R1, R17
 	WORD $0x4d008225 // st1 {v5.s}[2], [x17]
-	JMP end_385
-fewer_385:
-	TBZ $0, R6, end_385
+	JMP end_469
+fewer_469:
+	TBZ $0, R6, end_469
 	WORD $0xbd000025 // str s5, [x1]
-	JMP end_385
-four_385:
+	JMP end_469
+four_469:
 	WORD $0x3d800025 // str q5, [x1]
-end_385:
-end527:
+end_469:
+end555:
 	RET
 
 // func sparseGemm128(args *byte)
@@ -16645,25 +20008,25 @@ TEXT ·sparseGemm128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end561
+	BLE end594
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end561
+	BLE end594
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
 	MOVD 24(R0), R3
 	MOVD 40(R0), R6
-tile562:
+tile595:
 	CMP $0x00000040, R6
-	BLT next563
+	BLT next596
 	MOVD R1, R7
 	MOVD R3, R8
 	MOVD 8(R0), R9
 	MOVD 32(R0), R10
-row565:
+row598:
 	MOVD R8, R11
 	TST R11, R11
-	BEQ zeros567
+	BEQ zeros600
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -16680,8 +20043,8 @@ row565:
 	WORD $0x3dc0356d // ldr q13, [x11, #208]
 	WORD $0x3dc0396e // ldr q14, [x11, #224]
 	WORD $0x3dc03d6f // ldr q15, [x11, #240]
-	JMP ready568
-zeros567:
+	JMP ready601
+zeros600:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -16698,12 +20061,12 @@ zeros567:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready568:
+ready601:
 	MOVD 0(R9), R11
 	ADD $0x08, R9
 	TST R11, R11
-	BEQ summed570
-term569:
+	BEQ summed603
+term602:
 	MOVD 0(R9), R12
 	LSR $0x20, R12
 	ADD R2, R12
@@ -16742,8 +20105,8 @@ term569:
 	WORD $0x4f90122f // fmla v15.4s, v17.4s, v16.s[0]
 	ADD $0x08, R9
 	SUBS $1, R11
-	BNE term569
-summed570:
+	BNE term602
+summed603:
 	MOVD R7, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -16762,51 +20125,51 @@ summed570:
 	WORD $0x3d80396e // str q14, [x11, #224]
 	WORD $0x3d803d6f // str q15, [x11, #240]
 	SUBS $1, R10
-	BLE last566
+	BLE last599
 	MOVD 56(R0), R17
 	ADD R17, R7
 	TST R8, R8
-	BEQ row565
+	BEQ row598
 	MOVD 80(R0), R17
 	ADD R17, R8
-	JMP row565
-last566:
+	JMP row598
+last599:
 	ADD $0x00000100, R1
 	ADD $0x00000100, R2
 	TST R3, R3
-	BEQ same564
+	BEQ same597
 	ADD $0x00000100, R3
-same564:
+same597:
 	SUBS $0x00000040, R6
-	JMP tile562
-next563:
-tile571:
+	JMP tile595
+next596:
+tile604:
 	CMP $0x00000010, R6
-	BLT next572
+	BLT next605
 	MOVD R1, R7
 	MOVD R3, R8
 	MOVD 8(R0), R9
 	MOVD 32(R0), R10
-row574:
+row607:
 	MOVD R8, R11
 	TST R11, R11
-	BEQ zeros576
+	BEQ zeros609
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
 	WORD $0x3dc00d63 // ldr q3, [x11, #48]
-	JMP ready577
-zeros576:
+	JMP ready610
+zeros609:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready577:
+ready610:
 	MOVD 0(R9), R11
 	ADD $0x08, R9
 	TST R11, R11
-	BEQ summed579
-term578:
+	BEQ summed612
+term611:
 	MOVD 0(R9), R12
 	LSR $0x20, R12
 	ADD R2, R12
@@ -16821,75 +20184,75 @@ term578:
 	WORD $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD $0x08, R9
 	SUBS $1, R11
-	BNE term578
-summed579:
+	BNE term611
+summed612:
 	MOVD R7, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
 	WORD $0x3d800962 // str q2, [x11, #32]
 	WORD $0x3d800d63 // str q3, [x11, #48]
 	SUBS $1, R10
-	BLE last575
+	BLE last608
 	MOVD 56(R0), R17
 	ADD R17, R7
 	TST R8, R8
-	BEQ row574
+	BEQ row607
 	MOVD 80(R0), R17
 	ADD R17, R8
-	JMP row574
-last575:
+	JMP row607
+last608:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same573
+	BEQ same606
 	ADD $0x00000040, R3
-same573:
+same606:
 	SUBS $0x00000010, R6
-	JMP tile571
-next572:
+	JMP tile604
+next605:
 	TST R6, R6
-	BLE end561
+	BLE end594
 	MOVD R6, R7
 	SUBS $0x0c, R7
-	BLE fewer582
+	BLE fewer615
 	MOVD R3, R3
 	MOVD 8(R0), R6
 	MOVD 32(R0), R8
-row583:
+row616:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros585
+	BEQ zeros618
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
 	ADD $48, R9, R16
-	TBNZ $2, R7, four_386
-	TBZ $1, R7, fewer_386
+	TBNZ $2, R7, four_470
+	TBZ $1, R7, fewer_470
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R7, end_386
+	TBZ $0, R7, end_470
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_386
-fewer_386:
+	JMP end_470
+fewer_470:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R7, end_386
+	TBZ $0, R7, end_470
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_386
-four_386:
+	JMP end_470
+four_470:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_386:
-	JMP ready586
-zeros585:
+end_470:
+	JMP ready619
+zeros618:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready586:
+ready619:
 	MOVD 0(R6), R9
 	ADD $0x08, R6
 	TST R9, R9
-	BEQ summed588
-term587:
+	BEQ summed621
+term620:
 	MOVD 0(R6), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -16901,96 +20264,96 @@ term587:
 	WORD $0x3dc00945 // ldr q5, [x10, #32]
 	WORD $0x4f8410a2 // fmla v2.4s, v5.4s, v4.s[0]
 	ADD $48, R10, R16
-	TBNZ $2, R7, four_387
-	TBZ $1, R7, fewer_387
+	TBNZ $2, R7, four_471
+	TBZ $1, R7, fewer_471
 	WORD $0xfd400205 // ldr d5, [x16]
-	TBZ $0, R7, end_387
+	TBZ $0, R7, end_471
 	ADD $8, R16, R17
 	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
-	JMP end_387
-fewer_387:
+	JMP end_471
+fewer_471:
 	WORD $0x4f000405 // movi v5.4s, #0
-	TBZ $0, R7, end_387
+	TBZ $0, R7, end_471
 	WORD $0xbd400205 // ldr s5, [x16]
-	JMP end_387
-four_387:
+	JMP end_471
+four_471:
 	WORD $0x3dc00205 // ldr q5, [x16]
-end_387:
+end_471:
 	WORD $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD $0x08, R6
 	SUBS $1, R9
-	BNE term587
-summed588:
+	BNE term620
+summed621:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
 	WORD $0x3d800922 // str q2, [x9, #32]
 	ADD $48, R9, R16
-	TBNZ $2, R7, four_388
-	TBZ $1, R7, fewer_388
+	TBNZ $2, R7, four_472
+	TBZ $1, R7, fewer_472
 	WORD $0xfd000203 // str d3, [x16]
-	TBZ $0, R7, end_388
+	TBZ $0, R7, end_472
 	ADD $8, R16, R17
 	WORD $0x4d008223 // st1 {v3.s}[2], [x17]
-	JMP end_388
-fewer_388:
-	TBZ $0, R7, end_388
+	JMP end_472
+fewer_472:
+	TBZ $0, R7, end_472
 	WORD $0xbd000203 // str s3, [x16]
-	JMP end_388
-four_388:
+	JMP end_472
+four_472:
 	WORD $0x3d800203 // str q3, [x16]
-end_388:
+end_472:
 	SUBS $1, R8
-	BLE last584
+	BLE last617
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row583
+	BEQ row616
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row583
-last584:
-	JMP end561
-fewer582:
+	JMP row616
+last617:
+	JMP end594
+fewer615:
 	MOVD R6, R7
 	SUBS $0x08, R7
-	BLE fewer589
+	BLE fewer622
 	MOVD R3, R3
 	MOVD 8(R0), R6
 	MOVD 32(R0), R8
-row590:
+row623:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros592
+	BEQ zeros625
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	ADD $32, R9, R16
-	TBNZ $2, R7, four_389
-	TBZ $1, R7, fewer_389
+	TBNZ $2, R7, four_473
+	TBZ $1, R7, fewer_473
 	WORD $0xfd400202 // ldr d2, [x16]
-	TBZ $0, R7, end_389
+	TBZ $0, R7, end_473
 	ADD $8, R16, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_389
-fewer_389:
+	JMP end_473
+fewer_473:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R7, end_389
+	TBZ $0, R7, end_473
 	WORD $0xbd400202 // ldr s2, [x16]
-	JMP end_389
-four_389:
+	JMP end_473
+four_473:
 	WORD $0x3dc00202 // ldr q2, [x16]
-end_389:
-	JMP ready593
-zeros592:
+end_473:
+	JMP ready626
+zeros625:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready593:
+ready626:
 	MOVD 0(R6), R9
 	ADD $0x08, R6
 	TST R9, R9
-	BEQ summed595
-term594:
+	BEQ summed628
+term627:
 	MOVD 0(R6), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -17000,93 +20363,93 @@ term594:
 	WORD $0x3dc00544 // ldr q4, [x10, #16]
 	WORD $0x4f831081 // fmla v1.4s, v4.4s, v3.s[0]
 	ADD $32, R10, R16
-	TBNZ $2, R7, four_390
-	TBZ $1, R7, fewer_390
+	TBNZ $2, R7, four_474
+	TBZ $1, R7, fewer_474
 	WORD $0xfd400204 // ldr d4, [x16]
-	TBZ $0, R7, end_390
+	TBZ $0, R7, end_474
 	ADD $8, R16, R17
 	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
-	JMP end_390
-fewer_390:
+	JMP end_474
+fewer_474:
 	WORD $0x4f000404 // movi v4.4s, #0
-	TBZ $0, R7, end_390
+	TBZ $0, R7, end_474
 	WORD $0xbd400204 // ldr s4, [x16]
-	JMP end_390
-four_390:
+	JMP end_474
+four_474:
 	WORD $0x3dc00204 // ldr q4, [x16]
-end_390:
+end_474:
 	WORD $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
 	ADD $0x08, R6
 	SUBS $1, R9
-	BNE term594
-summed595:
+	BNE term627
+summed628:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
 	ADD $32, R9, R16
-	TBNZ $2, R7, four_391
-	TBZ $1, R7, fewer_391
+	TBNZ $2, R7, four_475
+	TBZ $1, R7, fewer_475
 	WORD $0xfd000202 // str d2, [x16]
-	TBZ $0, R7, end_391
+	TBZ $0, R7, end_475
 	ADD $8, R16, R17
 	WORD $0x4d008222 // st1 {v2.s}[2], [x17]
-	JMP end_391
-fewer_391:
-	TBZ $0, R7, end_391
+	JMP end_475
+fewer_475:
+	TBZ $0, R7, end_475
 	WORD $0xbd000202 // str s2, [x16]
-	JMP end_391
-four_391:
+	JMP end_475
+four_475:
 	WORD $0x3d800202 // str q2, [x16]
-end_391:
+end_475:
 	SUBS $1, R8
-	BLE last591
+	BLE last624
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row590
+	BEQ row623
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row590
-last591:
-	JMP end561
-fewer589:
+	JMP row623
+last624:
+	JMP end594
+fewer622:
 	MOVD R6, R7
 	SUBS $0x04, R7
-	BLE fewer596
+	BLE fewer629
 	MOVD R3, R3
 	MOVD 8(R0), R6
 	MOVD 32(R0), R8
-row597:
+row630:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros599
+	BEQ zeros632
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	ADD $16, R9, R16
-	TBNZ $2, R7, four_392
-	TBZ $1, R7, fewer_392
+	TBNZ $2, R7, four_476
+	TBZ $1, R7, fewer_476
 	WORD $0xfd400201 // ldr d1, [x16]
-	TBZ $0, R7, end_392
+	TBZ $0, R7, end_476
 	ADD $8, R16, R17
 	WORD $0x4d408221 // ld1 {v1.s}[2], [x17]
-	JMP end_392
-fewer_392:
+	JMP end_476
+fewer_476:
 	WORD $0x4f000401 // movi v1.4s, #0
-	TBZ $0, R7, end_392
+	TBZ $0, R7, end_476
 	WORD $0xbd400201 // ldr s1, [x16]
-	JMP end_392
-four_392:
+	JMP end_476
+four_476:
 	WORD $0x3dc00201 // ldr q1, [x16]
-end_392:
-	JMP ready600
-zeros599:
+end_476:
+	JMP ready633
+zeros632:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready600:
+ready633:
 	MOVD 0(R6), R9
 	ADD $0x08, R6
 	TST R9, R9
-	BEQ summed602
-term601:
+	BEQ summed635
+term634:
 	MOVD 0(R6), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -17094,134 +20457,134 @@ term601:
 	WORD $0x3dc00143 // ldr q3, [x10, #0]
 	WORD $0x4f821060 // fmla v0.4s, v3.4s, v2.s[0]
 	ADD $16, R10, R16
-	TBNZ $2, R7, four_393
-	TBZ $1, R7, fewer_393
+	TBNZ $2, R7, four_477
+	TBZ $1, R7, fewer_477
 	WORD $0xfd400203 // ldr d3, [x16]
-	TBZ $0, R7, end_393
+	TBZ $0, R7, end_477
 	ADD $8, R16, R17
 	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
-	JMP end_393
-fewer_393:
+	JMP end_477
+fewer_477:
 	WORD $0x4f000403 // movi v3.4s, #0
-	TBZ $0, R7, end_393
+	TBZ $0, R7, end_477
 	WORD $0xbd400203 // ldr s3, [x16]
-	JMP end_393
-four_393:
+	JMP end_477
+four_477:
 	WORD $0x3dc00203 // ldr q3, [x16]
-end_393:
+end_477:
 	WORD $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
 	ADD $0x08, R6
 	SUBS $1, R9
-	BNE term601
-summed602:
+	BNE term634
+summed635:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	ADD $16, R9, R16
-	TBNZ $2, R7, four_394
-	TBZ $1, R7, fewer_394
+	TBNZ $2, R7, four_478
+	TBZ $1, R7, fewer_478
 	WORD $0xfd000201 // str d1, [x16]
-	TBZ $0, R7, end_394
+	TBZ $0, R7, end_478
 	ADD $8, R16, R17
 	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
-	JMP end_394
-fewer_394:
-	TBZ $0, R7, end_394
+	JMP end_478
+fewer_478:
+	TBZ $0, R7, end_478
 	WORD $0xbd000201 // str s1, [x16]
-	JMP end_394
-four_394:
+	JMP end_478
+four_478:
 	WORD $0x3d800201 // str q1, [x16]
-end_394:
+end_478:
 	SUBS $1, R8
-	BLE last598
+	BLE last631
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row597
+	BEQ row630
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row597
-last598:
-	JMP end561
-fewer596:
+	JMP row630
+last631:
+	JMP end594
+fewer629:
 	MOVD R3, R3
 	MOVD 8(R0), R7
 	MOVD 32(R0), R8
-row603:
+row636:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros605
-	TBNZ $2, R6, four_395
-	TBZ $1, R6, fewer_395
+	BEQ zeros638
+	TBNZ $2, R6, four_479
+	TBZ $1, R6, fewer_479
 	WORD $0xfd400120 // ldr d0, [x9]
-	TBZ $0, R6, end_395
+	TBZ $0, R6, end_479
 	ADD $8, R9, R17
 	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
-	JMP end_395
-fewer_395:
+	JMP end_479
+fewer_479:
 	WORD $0x4f000400 // movi v0.4s, #0
-	TBZ $0, R6, end_395
+	TBZ $0, R6, end_479
 	WORD $0xbd400120 // ldr s0, [x9]
-	JMP end_395
-four_395:
+	JMP end_479
+four_479:
 	WORD $0x3dc00120 // ldr q0, [x9]
-end_395:
-	JMP ready606
-zeros605:
+end_479:
+	JMP ready639
+zeros638:
 	WORD $0x4f000400 // movi v0.4s, #0
-ready606:
+ready639:
 	MOVD 0(R7), R9
 	ADD $0x08, R7
 	TST R9, R9
-	BEQ summed608
-term607:
+	BEQ summed641
+term640:
 	MOVD 0(R7), R10
 	LSR $0x20, R10
 	ADD R2, R10
 	WORD $0xbd4000e1 // ldr s1, [x7, #0]
-	TBNZ $2, R6, four_396
-	TBZ $1, R6, fewer_396
+	TBNZ $2, R6, four_480
+	TBZ $1, R6, fewer_480
 	WORD $0xfd400142 // ldr d2, [x10]
-	TBZ $0, R6, end_396
+	TBZ $0, R6, end_480
 	ADD $8, R10, R17
 	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
-	JMP end_396
-fewer_396:
+	JMP end_480
+fewer_480:
 	WORD $0x4f000402 // movi v2.4s, #0
-	TBZ $0, R6, end_396
+	TBZ $0, R6, end_480
 	WORD $0xbd400142 // ldr s2, [x10]
-	JMP end_396
-four_396:
+	JMP end_480
+four_480:
 	WORD $0x3dc00142 // ldr q2, [x10]
-end_396:
+end_480:
 	WORD $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	ADD $0x08, R7
 	SUBS $1, R9
-	BNE term607
-summed608:
+	BNE term640
+summed641:
 	MOVD R1, R9
-	TBNZ $2, R6, four_397
-	TBZ $1, R6, fewer_397
+	TBNZ $2, R6, four_481
+	TBZ $1, R6, fewer_481
 	WORD $0xfd000120 // str d0, [x9]
-	TBZ $0, R6, end_397
+	TBZ $0, R6, end_481
 	ADD $8, R9, R17
 	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
-	JMP end_397
-fewer_397:
-	TBZ $0, R6, end_397
+	JMP end_481
+fewer_481:
+	TBZ $0, R6, end_481
 	WORD $0xbd000120 // str s0, [x9]
-	JMP end_397
-four_397:
+	JMP end_481
+four_481:
 	WORD $0x3d800120 // str q0, [x9]
-end_397:
+end_481:
 	SUBS $1, R8
-	BLE last604
+	BLE last637
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row603
+	BEQ row636
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row603
-last604:
-end561:
+	JMP row636
+last637:
+end594:
 	RET

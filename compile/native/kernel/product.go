@@ -10,7 +10,8 @@ import "unsafe"
 // blockColumns, but of at least minBlock rows, because each block reads and writes the result. With a row-major left
 // factor and strips of at least tallStrip rows, which compute long enough for each row of the block to hide misses of
 // the cache for addresses, blocks have up to tallBytes and tallColumns. If there is only one strip of rows, blocks have
-// all columns and rowBytes, so that the memory of the factor is read nearly in order.
+// all columns and rowBytes, so that the memory of the factor is read nearly in order. Blocks of a masked product have all
+// rows of the factor and at least minColumns.
 const (
 	cacheBytes   = 256 << 10
 	blockColumns = 512
@@ -22,6 +23,8 @@ const (
 
 	rowBytes = 32 << 10
 	minRows  = 16
+
+	minColumns = 32
 )
 
 // rowsAhead is the number of rows of a transposed left factor between the row that a strip multiplies and the one that
@@ -56,6 +59,8 @@ func (p *product) start(a *Args, height int) {
 	}
 	switch {
 	case a.K*a.N*elem <= bytes:
+	case a.Then == ThenMask: // the sums of a block would be stored over the mask
+		p.columns = min(a.N, max(minColumns, bytes/elem/a.K/minColumns*minColumns))
 	case a.M <= height:
 		p.inner = max(minRows, rowBytes/elem/a.N)
 	default:
@@ -81,7 +86,7 @@ func (p *product) startBlock() {
 		p.part.B = unsafe.Add(p.part.B, p.k*p.part.SB)
 		p.part.K = min(p.inner, p.part.K-p.k)
 		if p.k+p.part.K < p.whole.K {
-			p.part.Relu = 0
+			p.part.Then = 0
 		}
 		if p.k > 0 {
 			p.part.C, p.part.SC = p.part.Dst, p.part.SD

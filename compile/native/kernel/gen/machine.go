@@ -107,7 +107,7 @@ const (
 	strideC
 	columnsA
 	blocksDst
-	fieldRelu
+	fieldThen
 	fieldAhead
 	fieldAheadStep
 )

@@ -312,7 +312,7 @@ func (p *product) tile(vectors int, t *tail) {
 	total, tailOf := p.totals(vectors, t)
 	p.start(total, tailOf)
 	p.inner(total, tailOf)
-	p.activate(total)
+	p.activate(total, tailOf)
 	p.finish(total, t, p.dst, tailOf)
 }
 
@@ -350,17 +350,43 @@ func (p *product) finish(total [][]vec, t *tail, dst gp, tailOf func(j int) *tai
 	p.storeTile(total, at, vectors, tailOf)
 }
 
-// activate applies the ReLU to the totals, if the call asks for it.
-func (p *product) activate(total [][]vec) {
-	plain := p.label("plain")
-	p.CMPQ(p.args.at(fieldRelu), operand.U8(0))
-	p.JEQ(jump(plain))
+// Values of the field Then.
+const (
+	thenRelu = 1
+	thenMask = 2
+)
+
+// activate applies the ReLU or the mask to the totals, if the call asks for it.
+func (p *product) activate(total [][]vec, tailOf func(j int) *tail) {
+	plain, relu := p.label("plain"), p.label("relu")
+	p.CMPQ(p.args.at(fieldThen), operand.U8(thenRelu))
+	p.JLT(jump(plain))
+	p.JEQ(jump(relu))
+	at, one := p.copyGP(p.initial), p.number(1)
+	p.eachInitial(total, at, func(v vec, from operand.Mem, t *tail) {
+		p.VMULPS(p.keep(p.compareNumber(more, p.load(from, t), 0), one), v, v)
+	}, tailOf)
+	p.JMP(jump(plain))
+	p.Label(relu)
 	for _, row := range total {
 		for _, v := range row {
 			p.VMOVUPS(p.relu(v), v)
 		}
 	}
 	p.Label(plain)
+}
+
+// eachInitial writes a step for each total and its place in c. It changes at, which is at the first.
+func (p *product) eachInitial(total [][]vec, at gp, step func(v vec, from operand.Mem, t *tail),
+	tailOf func(j int) *tail) {
+	for i := range total {
+		for j, v := range total[i] {
+			step(v, mem(at, j*p.vectorBytes()), tailOf(j))
+		}
+		if i < p.rows-1 {
+			p.ADDQ(p.args.at(strideC), at)
+		}
+	}
 }
 
 // storeTile writes the first vectors of each row.
@@ -385,14 +411,11 @@ func (p *product) startFrom(at gp, total [][]vec, tailOf func(j int) *tail) {
 	zeros, ready := p.label("zeros"), p.label("ready")
 	p.TESTQ(at, at)
 	p.JEQ(jump(zeros))
-	for i := range total {
-		for j, v := range total[i] {
-			p.loadInto(v, mem(at, j*p.vectorBytes()), tailOf(j))
-		}
-		if i < p.rows-1 {
-			p.ADDQ(p.args.at(strideC), at)
-		}
+	if !p.sparse {
+		p.CMPQ(p.args.at(fieldThen), operand.U8(thenMask))
+		p.JEQ(jump(zeros))
 	}
+	p.eachInitial(total, at, p.loadInto, tailOf)
 	p.JMP(jump(ready))
 	p.Label(zeros)
 	for _, row := range total {
