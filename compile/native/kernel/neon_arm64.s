@@ -1478,7 +1478,6 @@ done28:
 
 // func relu128(args *byte)
 TEXT ·relu128(SB), NOSPLIT|NOFRAME, $0-8
-	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
@@ -1492,10 +1491,8 @@ TEXT ·relu128(SB), NOSPLIT|NOFRAME, $0-8
 	BGE rest33
 block32:
 	WORD $0x3ce66840 // ldr q0, [x2, x6]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c1 // fcmge v1.4s, v30.4s, v0.4s
-	WORD $0x6e205821 // not v1.16b, v1.16b
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
 	WORD $0x3ca66820 // str q0, [x1, x6]
 	ADD $0x00000010, R6
 	CMP R3, R6
@@ -1519,10 +1516,8 @@ fewer_21:
 four_21:
 	WORD $0x3dc00200 // ldr q0, [x16]
 end_21:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c1 // fcmge v1.4s, v30.4s, v0.4s
-	WORD $0x6e205821 // not v1.16b, v1.16b
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
 	ADD R6<<0, R1, R16
 	TBNZ $2, R0, four_22
 	TBZ $1, R0, fewer_22
@@ -9769,82 +9764,59 @@ summed340:
 	CMP $0x01, R17
 	BLT plain341
 	BEQ relu342
+	WORD $0x3dc03669 // ldr q9, [x19, #208]
+	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R9
-	WORD $0x3dc03668 // ldr q8, [x19, #208]
-	WORD $0x3dc00129 // ldr q9, [x9, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x3dc00529 // ldr q9, [x9, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x3dc00929 // ldr q9, [x9, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
-	WORD $0x3dc00d29 // ldr q9, [x9, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
-	WORD $0x3dc01129 // ldr q9, [x9, #64]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
-	WORD $0x3dc01529 // ldr q9, [x9, #80]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x3dc01929 // ldr q9, [x9, #96]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3dc01d29 // ldr q9, [x9, #112]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x3dc0012a // ldr q10, [x9, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x3dc0052a // ldr q10, [x9, #16]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	WORD $0x3dc0092a // ldr q10, [x9, #32]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	WORD $0x3dc00d2a // ldr q10, [x9, #48]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
+	WORD $0x3dc0112a // ldr q10, [x9, #64]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
+	WORD $0x3dc0152a // ldr q10, [x9, #80]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x3dc0192a // ldr q10, [x9, #96]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x3dc01d2a // ldr q10, [x9, #112]
+	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
+	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	JMP plain341
 relu342:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e23f503 // fmax v3.4s, v8.4s, v3.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e24f504 // fmax v4.4s, v8.4s, v4.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e25f505 // fmax v5.4s, v8.4s, v5.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
 plain341:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
@@ -9908,46 +9880,35 @@ summed349:
 	CMP $0x01, R17
 	BLT plain350
 	BEQ relu351
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R9
-	WORD $0x3dc03664 // ldr q4, [x19, #208]
-	WORD $0x3dc00125 // ldr q5, [x9, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x3dc00525 // ldr q5, [x9, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD $0x3dc00925 // ldr q5, [x9, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
-	WORD $0x3dc00d25 // ldr q5, [x9, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x3dc00126 // ldr q6, [x9, #0]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x3dc00526 // ldr q6, [x9, #16]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x3dc00926 // ldr q6, [x9, #32]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x3dc00d26 // ldr q6, [x9, #48]
+	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
+	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	JMP plain350
 relu351:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e21f481 // fmax v1.4s, v4.4s, v1.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
 plain350:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
@@ -10038,61 +9999,50 @@ summed358:
 	CMP $0x01, R17
 	BLT plain359
 	BEQ relu360
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R0
-	WORD $0x3dc03664 // ldr q4, [x19, #208]
-	WORD $0x3dc00005 // ldr q5, [x0, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
-	WORD $0x3dc00405 // ldr q5, [x0, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
-	WORD $0x3dc00805 // ldr q5, [x0, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x3dc00006 // ldr q6, [x0, #0]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x3dc00406 // ldr q6, [x0, #16]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x3dc00806 // ldr q6, [x0, #32]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
 	ADD $48, R0, R16
 	TBNZ $2, R9, four_196
 	TBZ $1, R9, fewer_196
-	WORD $0xfd400205 // ldr d5, [x16]
+	WORD $0xfd400206 // ldr d6, [x16]
 	TBZ $0, R9, end_196
 	ADD $8, R16, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_196
 fewer_196:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R9, end_196
-	WORD $0xbd400205 // ldr s5, [x16]
+	WORD $0xbd400206 // ldr s6, [x16]
 	JMP end_196
 four_196:
-	WORD $0x3dc00205 // ldr q5, [x16]
+	WORD $0x3dc00206 // ldr q6, [x16]
 end_196:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
+	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	JMP plain359
 relu360:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e21f481 // fmax v1.4s, v4.4s, v1.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
 plain359:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
@@ -10184,52 +10134,44 @@ summed365:
 	CMP $0x01, R17
 	BLT plain366
 	BEQ relu367
+	WORD $0x3dc03664 // ldr q4, [x19, #208]
+	WORD $0x4f000403 // movi v3.4s, #0
 	MOVD R3, R0
-	WORD $0x3dc03663 // ldr q3, [x19, #208]
-	WORD $0x3dc00004 // ldr q4, [x0, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
-	WORD $0x3dc00404 // ldr q4, [x0, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD $0x3dc00005 // ldr q5, [x0, #0]
+	WORD $0x6ea3e4a5 // fcmgt v5.4s, v5.4s, v3.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x3dc00405 // ldr q5, [x0, #16]
+	WORD $0x6ea3e4a5 // fcmgt v5.4s, v5.4s, v3.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
 	ADD $32, R0, R16
 	TBNZ $2, R9, four_200
 	TBZ $1, R9, fewer_200
-	WORD $0xfd400204 // ldr d4, [x16]
+	WORD $0xfd400205 // ldr d5, [x16]
 	TBZ $0, R9, end_200
 	ADD $8, R16, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
 	JMP end_200
 fewer_200:
-	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
 	TBZ $0, R9, end_200
-	WORD $0xbd400204 // ldr s4, [x16]
+	WORD $0xbd400205 // ldr s5, [x16]
 	JMP end_200
 four_200:
-	WORD $0x3dc00204 // ldr q4, [x16]
+	WORD $0x3dc00205 // ldr q5, [x16]
 end_200:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
-	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x6ea3e4a3 // fcmgt v3.4s, v5.4s, v3.4s
+	WORD $0x4e241c63 // and v3.16b, v3.16b, v4.16b
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	JMP plain366
 relu367:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
-	WORD $0x6e205863 // not v3.16b, v3.16b
-	WORD $0x4e201c60 // and v0.16b, v3.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c3 // fcmge v3.4s, v30.4s, v1.4s
-	WORD $0x6e205863 // not v3.16b, v3.16b
-	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
-	WORD $0x6e205863 // not v3.16b, v3.16b
-	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
 plain366:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
@@ -10316,43 +10258,38 @@ summed372:
 	CMP $0x01, R17
 	BLT plain373
 	BEQ relu374
+	WORD $0x3dc03663 // ldr q3, [x19, #208]
+	WORD $0x4f000402 // movi v2.4s, #0
 	MOVD R3, R0
-	WORD $0x3dc03662 // ldr q2, [x19, #208]
-	WORD $0x3dc00003 // ldr q3, [x0, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
-	WORD $0x4e221c63 // and v3.16b, v3.16b, v2.16b
-	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD $0x3dc00004 // ldr q4, [x0, #0]
+	WORD $0x6ea2e484 // fcmgt v4.4s, v4.4s, v2.4s
+	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	ADD $16, R0, R16
 	TBNZ $2, R9, four_204
 	TBZ $1, R9, fewer_204
-	WORD $0xfd400203 // ldr d3, [x16]
+	WORD $0xfd400204 // ldr d4, [x16]
 	TBZ $0, R9, end_204
 	ADD $8, R16, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
 	JMP end_204
 fewer_204:
-	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
 	TBZ $0, R9, end_204
-	WORD $0xbd400203 // ldr s3, [x16]
+	WORD $0xbd400204 // ldr s4, [x16]
 	JMP end_204
 four_204:
-	WORD $0x3dc00203 // ldr q3, [x16]
+	WORD $0x3dc00204 // ldr q4, [x16]
 end_204:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
-	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6ea2e482 // fcmgt v2.4s, v4.4s, v2.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	JMP plain373
 relu374:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
-	WORD $0x6e205842 // not v2.16b, v2.16b
-	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
-	WORD $0x6e205842 // not v2.16b, v2.16b
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
 plain373:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
@@ -10429,33 +10366,31 @@ summed378:
 	CMP $0x01, R17
 	BLT plain379
 	BEQ relu380
+	WORD $0x3dc03662 // ldr q2, [x19, #208]
+	WORD $0x4f000401 // movi v1.4s, #0
 	MOVD R3, R0
-	WORD $0x3dc03661 // ldr q1, [x19, #208]
 	TBNZ $2, R6, four_208
 	TBZ $1, R6, fewer_208
-	WORD $0xfd400002 // ldr d2, [x0]
+	WORD $0xfd400003 // ldr d3, [x0]
 	TBZ $0, R6, end_208
 	ADD $8, R0, R17
-	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
+	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
 	JMP end_208
 fewer_208:
-	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4f000403 // movi v3.4s, #0
 	TBZ $0, R6, end_208
-	WORD $0xbd400002 // ldr s2, [x0]
+	WORD $0xbd400003 // ldr s3, [x0]
 	JMP end_208
 four_208:
-	WORD $0x3dc00002 // ldr q2, [x0]
+	WORD $0x3dc00003 // ldr q3, [x0]
 end_208:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee442 // fcmgt v2.4s, v2.4s, v30.4s
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	WORD $0x6ea1e461 // fcmgt v1.4s, v3.4s, v1.4s
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
 	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
 	JMP plain379
 relu380:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c1 // fcmge v1.4s, v30.4s, v0.4s
-	WORD $0x6e205821 // not v1.16b, v1.16b
-	WORD $0x4e201c20 // and v0.16b, v1.16b, v0.16b
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
 plain379:
 	MOVD R1, R0
 	TBNZ $2, R6, four_209
@@ -10573,156 +10508,109 @@ summed388:
 	CMP $0x01, R17
 	BLT plain389
 	BEQ relu390
+	WORD $0x3dc03671 // ldr q17, [x19, #208]
+	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD R3, R10
-	WORD $0x3dc03670 // ldr q16, [x19, #208]
-	WORD $0x3dc00151 // ldr q17, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	WORD $0x3dc00551 // ldr q17, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
-	WORD $0x3dc00951 // ldr q17, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
-	WORD $0x3dc00d51 // ldr q17, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
-	WORD $0x3dc01151 // ldr q17, [x10, #64]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
-	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
-	WORD $0x3dc01951 // ldr q17, [x10, #96]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
-	WORD $0x3dc01d51 // ldr q17, [x10, #112]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	WORD $0x3dc00152 // ldr q18, [x10, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x3dc00552 // ldr q18, [x10, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
+	WORD $0x3dc00952 // ldr q18, [x10, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc42 // fmul v2.4s, v2.4s, v18.4s
+	WORD $0x3dc00d52 // ldr q18, [x10, #48]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
+	WORD $0x3dc01152 // ldr q18, [x10, #64]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x3dc01552 // ldr q18, [x10, #80]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dca5 // fmul v5.4s, v5.4s, v18.4s
+	WORD $0x3dc01952 // ldr q18, [x10, #96]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dcc6 // fmul v6.4s, v6.4s, v18.4s
+	WORD $0x3dc01d52 // ldr q18, [x10, #112]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R10
-	WORD $0x3dc00151 // ldr q17, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
-	WORD $0x3dc00551 // ldr q17, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
-	WORD $0x3dc00951 // ldr q17, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
-	WORD $0x3dc00d51 // ldr q17, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
-	WORD $0x3dc01151 // ldr q17, [x10, #64]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x3dc01951 // ldr q17, [x10, #96]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3dc01d51 // ldr q17, [x10, #112]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e30 // and v16.16b, v17.16b, v16.16b
+	WORD $0x3dc00152 // ldr q18, [x10, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd08 // fmul v8.4s, v8.4s, v18.4s
+	WORD $0x3dc00552 // ldr q18, [x10, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd29 // fmul v9.4s, v9.4s, v18.4s
+	WORD $0x3dc00952 // ldr q18, [x10, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
+	WORD $0x3dc00d52 // ldr q18, [x10, #48]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd6b // fmul v11.4s, v11.4s, v18.4s
+	WORD $0x3dc01152 // ldr q18, [x10, #64]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x3dc01552 // ldr q18, [x10, #80]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x3dc01952 // ldr q18, [x10, #96]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x3dc01d52 // ldr q18, [x10, #112]
+	WORD $0x6eb0e650 // fcmgt v16.4s, v18.4s, v16.4s
+	WORD $0x4e311e10 // and v16.16b, v16.16b, v17.16b
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	JMP plain389
 relu390:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e201e00 // and v0.16b, v16.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d0 // fcmge v16.4s, v30.4s, v1.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d0 // fcmge v16.4s, v30.4s, v2.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e221e02 // and v2.16b, v16.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d0 // fcmge v16.4s, v30.4s, v3.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e231e03 // and v3.16b, v16.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d0 // fcmge v16.4s, v30.4s, v4.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e241e04 // and v4.16b, v16.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d0 // fcmge v16.4s, v30.4s, v5.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e251e05 // and v5.16b, v16.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d0 // fcmge v16.4s, v30.4s, v6.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e261e06 // and v6.16b, v16.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d0 // fcmge v16.4s, v30.4s, v7.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e271e07 // and v7.16b, v16.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d0 // fcmge v16.4s, v30.4s, v8.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e281e08 // and v8.16b, v16.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d0 // fcmge v16.4s, v30.4s, v9.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e291e09 // and v9.16b, v16.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d0 // fcmge v16.4s, v30.4s, v10.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2a1e0a // and v10.16b, v16.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d0 // fcmge v16.4s, v30.4s, v11.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2b1e0b // and v11.16b, v16.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d0 // fcmge v16.4s, v30.4s, v12.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2c1e0c // and v12.16b, v16.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d0 // fcmge v16.4s, v30.4s, v13.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2d1e0d // and v13.16b, v16.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d0 // fcmge v16.4s, v30.4s, v14.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2e1e0e // and v14.16b, v16.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e20f600 // fmax v0.4s, v16.4s, v0.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e21f601 // fmax v1.4s, v16.4s, v1.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e22f602 // fmax v2.4s, v16.4s, v2.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e23f603 // fmax v3.4s, v16.4s, v3.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e24f604 // fmax v4.4s, v16.4s, v4.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e25f605 // fmax v5.4s, v16.4s, v5.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e26f606 // fmax v6.4s, v16.4s, v6.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e27f607 // fmax v7.4s, v16.4s, v7.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e28f608 // fmax v8.4s, v16.4s, v8.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e29f609 // fmax v9.4s, v16.4s, v9.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2af60a // fmax v10.4s, v16.4s, v10.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2bf60b // fmax v11.4s, v16.4s, v11.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2cf60c // fmax v12.4s, v16.4s, v12.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2df60d // fmax v13.4s, v16.4s, v13.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2ff60f // fmax v15.4s, v16.4s, v15.4s
 plain389:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
@@ -10811,84 +10699,61 @@ summed397:
 	CMP $0x01, R17
 	BLT plain398
 	BEQ relu399
+	WORD $0x3dc03669 // ldr q9, [x19, #208]
+	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R10
-	WORD $0x3dc03668 // ldr q8, [x19, #208]
-	WORD $0x3dc00149 // ldr q9, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x3dc00949 // ldr q9, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x3dc0014a // ldr q10, [x10, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x3dc0054a // ldr q10, [x10, #16]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	WORD $0x3dc0094a // ldr q10, [x10, #32]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	WORD $0x3dc00d4a // ldr q10, [x10, #48]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
 	MOVD 80(R0), R17
 	ADD R17, R10
-	WORD $0x3dc00149 // ldr q9, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
-	WORD $0x3dc00549 // ldr q9, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x3dc00949 // ldr q9, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
-	WORD $0x3dc00d49 // ldr q9, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x3dc0014a // ldr q10, [x10, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
+	WORD $0x3dc0054a // ldr q10, [x10, #16]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x3dc0094a // ldr q10, [x10, #32]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
+	WORD $0x3dc00d4a // ldr q10, [x10, #48]
+	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
+	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	JMP plain398
 relu399:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e23f503 // fmax v3.4s, v8.4s, v3.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e24f504 // fmax v4.4s, v8.4s, v4.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e25f505 // fmax v5.4s, v8.4s, v5.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
 plain398:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
@@ -11015,114 +10880,91 @@ summed406:
 	CMP $0x01, R17
 	BLT plain407
 	BEQ relu408
+	WORD $0x3dc03669 // ldr q9, [x19, #208]
+	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03668 // ldr q8, [x19, #208]
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
-	WORD $0x3dc00449 // ldr q9, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
-	WORD $0x3dc00849 // ldr q9, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
+	WORD $0x3dc0044a // ldr q10, [x2, #16]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	WORD $0x3dc0084a // ldr q10, [x2, #32]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
 	ADD $48, R2, R16
 	TBNZ $2, R10, four_213
 	TBZ $1, R10, fewer_213
-	WORD $0xfd400209 // ldr d9, [x16]
+	WORD $0xfd40020a // ldr d10, [x16]
 	TBZ $0, R10, end_213
 	ADD $8, R16, R17
-	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
 	JMP end_213
 fewer_213:
-	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
 	TBZ $0, R10, end_213
-	WORD $0xbd400209 // ldr s9, [x16]
+	WORD $0xbd40020a // ldr s10, [x16]
 	JMP end_213
 four_213:
-	WORD $0x3dc00209 // ldr q9, [x16]
+	WORD $0x3dc0020a // ldr q10, [x16]
 end_213:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
-	WORD $0x3dc00449 // ldr q9, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
-	WORD $0x3dc00849 // ldr q9, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
+	WORD $0x3dc0044a // ldr q10, [x2, #16]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x3dc0084a // ldr q10, [x2, #32]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	ADD $48, R2, R16
 	TBNZ $2, R10, four_214
 	TBZ $1, R10, fewer_214
-	WORD $0xfd400209 // ldr d9, [x16]
+	WORD $0xfd40020a // ldr d10, [x16]
 	TBZ $0, R10, end_214
 	ADD $8, R16, R17
-	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
 	JMP end_214
 fewer_214:
-	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
 	TBZ $0, R10, end_214
-	WORD $0xbd400209 // ldr s9, [x16]
+	WORD $0xbd40020a // ldr s10, [x16]
 	JMP end_214
 four_214:
-	WORD $0x3dc00209 // ldr q9, [x16]
+	WORD $0x3dc0020a // ldr q10, [x16]
 end_214:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
+	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	JMP plain407
 relu408:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e23f503 // fmax v3.4s, v8.4s, v3.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e24f504 // fmax v4.4s, v8.4s, v4.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e25f505 // fmax v5.4s, v8.4s, v5.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
 plain407:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -11260,96 +11102,79 @@ summed413:
 	CMP $0x01, R17
 	BLT plain414
 	BEQ relu415
+	WORD $0x3dc03667 // ldr q7, [x19, #208]
+	WORD $0x4f000406 // movi v6.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03666 // ldr q6, [x19, #208]
-	WORD $0x3dc00047 // ldr q7, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
-	WORD $0x3dc00447 // ldr q7, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	WORD $0x3dc00048 // ldr q8, [x2, #0]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
+	WORD $0x3dc00448 // ldr q8, [x2, #16]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
 	ADD $32, R2, R16
 	TBNZ $2, R10, four_220
 	TBZ $1, R10, fewer_220
-	WORD $0xfd400207 // ldr d7, [x16]
+	WORD $0xfd400208 // ldr d8, [x16]
 	TBZ $0, R10, end_220
 	ADD $8, R16, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_220
 fewer_220:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R10, end_220
-	WORD $0xbd400207 // ldr s7, [x16]
+	WORD $0xbd400208 // ldr s8, [x16]
 	JMP end_220
 four_220:
-	WORD $0x3dc00207 // ldr q7, [x16]
+	WORD $0x3dc00208 // ldr q8, [x16]
 end_220:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00047 // ldr q7, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
-	WORD $0x3dc00447 // ldr q7, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	WORD $0x3dc00048 // ldr q8, [x2, #0]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
+	WORD $0x3dc00448 // ldr q8, [x2, #16]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
 	ADD $32, R2, R16
 	TBNZ $2, R10, four_221
 	TBZ $1, R10, fewer_221
-	WORD $0xfd400207 // ldr d7, [x16]
+	WORD $0xfd400208 // ldr d8, [x16]
 	TBZ $0, R10, end_221
 	ADD $8, R16, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_221
 fewer_221:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R10, end_221
-	WORD $0xbd400207 // ldr s7, [x16]
+	WORD $0xbd400208 // ldr s8, [x16]
 	JMP end_221
 four_221:
-	WORD $0x3dc00207 // ldr q7, [x16]
+	WORD $0x3dc00208 // ldr q8, [x16]
 end_221:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce6 // and v6.16b, v7.16b, v6.16b
+	WORD $0x6ea6e506 // fcmgt v6.4s, v8.4s, v6.4s
+	WORD $0x4e271cc6 // and v6.16b, v6.16b, v7.16b
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	JMP plain414
 relu415:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e201cc0 // and v0.16b, v6.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c6 // fcmge v6.4s, v30.4s, v1.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c6 // fcmge v6.4s, v30.4s, v2.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e221cc2 // and v2.16b, v6.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c6 // fcmge v6.4s, v30.4s, v3.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e231cc3 // and v3.16b, v6.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c6 // fcmge v6.4s, v30.4s, v4.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e241cc4 // and v4.16b, v6.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e21f4c1 // fmax v1.4s, v6.4s, v1.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e22f4c2 // fmax v2.4s, v6.4s, v2.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e23f4c3 // fmax v3.4s, v6.4s, v3.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e24f4c4 // fmax v4.4s, v6.4s, v4.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
 plain414:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -11478,78 +11303,67 @@ summed420:
 	CMP $0x01, R17
 	BLT plain421
 	BEQ relu422
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03664 // ldr q4, [x19, #208]
-	WORD $0x3dc00045 // ldr q5, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x3dc00046 // ldr q6, [x2, #0]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_227
 	TBZ $1, R10, fewer_227
-	WORD $0xfd400205 // ldr d5, [x16]
+	WORD $0xfd400206 // ldr d6, [x16]
 	TBZ $0, R10, end_227
 	ADD $8, R16, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_227
 fewer_227:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R10, end_227
-	WORD $0xbd400205 // ldr s5, [x16]
+	WORD $0xbd400206 // ldr s6, [x16]
 	JMP end_227
 four_227:
-	WORD $0x3dc00205 // ldr q5, [x16]
+	WORD $0x3dc00206 // ldr q6, [x16]
 end_227:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00045 // ldr q5, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x3dc00046 // ldr q6, [x2, #0]
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_228
 	TBZ $1, R10, fewer_228
-	WORD $0xfd400205 // ldr d5, [x16]
+	WORD $0xfd400206 // ldr d6, [x16]
 	TBZ $0, R10, end_228
 	ADD $8, R16, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_228
 fewer_228:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R10, end_228
-	WORD $0xbd400205 // ldr s5, [x16]
+	WORD $0xbd400206 // ldr s6, [x16]
 	JMP end_228
 four_228:
-	WORD $0x3dc00205 // ldr q5, [x16]
+	WORD $0x3dc00206 // ldr q6, [x16]
 end_228:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
+	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	JMP plain421
 relu422:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e21f481 // fmax v1.4s, v4.4s, v1.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
 plain421:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
@@ -11663,58 +11477,53 @@ summed426:
 	CMP $0x01, R17
 	BLT plain427
 	BEQ relu428
+	WORD $0x3dc03663 // ldr q3, [x19, #208]
+	WORD $0x4f000402 // movi v2.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03662 // ldr q2, [x19, #208]
 	TBNZ $2, R6, four_234
 	TBZ $1, R6, fewer_234
-	WORD $0xfd400043 // ldr d3, [x2]
+	WORD $0xfd400044 // ldr d4, [x2]
 	TBZ $0, R6, end_234
 	ADD $8, R2, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
 	JMP end_234
 fewer_234:
-	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
 	TBZ $0, R6, end_234
-	WORD $0xbd400043 // ldr s3, [x2]
+	WORD $0xbd400044 // ldr s4, [x2]
 	JMP end_234
 four_234:
-	WORD $0x3dc00043 // ldr q3, [x2]
+	WORD $0x3dc00044 // ldr q4, [x2]
 end_234:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
-	WORD $0x4e221c63 // and v3.16b, v3.16b, v2.16b
-	WORD $0x6e23dc00 // fmul v0.4s, v0.4s, v3.4s
+	WORD $0x6ea2e484 // fcmgt v4.4s, v4.4s, v2.4s
+	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
+	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_235
 	TBZ $1, R6, fewer_235
-	WORD $0xfd400043 // ldr d3, [x2]
+	WORD $0xfd400044 // ldr d4, [x2]
 	TBZ $0, R6, end_235
 	ADD $8, R2, R17
-	WORD $0x4d408223 // ld1 {v3.s}[2], [x17]
+	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
 	JMP end_235
 fewer_235:
-	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4f000404 // movi v4.4s, #0
 	TBZ $0, R6, end_235
-	WORD $0xbd400043 // ldr s3, [x2]
+	WORD $0xbd400044 // ldr s4, [x2]
 	JMP end_235
 four_235:
-	WORD $0x3dc00043 // ldr q3, [x2]
+	WORD $0x3dc00044 // ldr q4, [x2]
 end_235:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee463 // fcmgt v3.4s, v3.4s, v30.4s
-	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x6ea2e482 // fcmgt v2.4s, v4.4s, v2.4s
+	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
 	JMP plain427
 relu428:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c2 // fcmge v2.4s, v30.4s, v0.4s
-	WORD $0x6e205842 // not v2.16b, v2.16b
-	WORD $0x4e201c40 // and v0.16b, v2.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c2 // fcmge v2.4s, v30.4s, v1.4s
-	WORD $0x6e205842 // not v2.16b, v2.16b
-	WORD $0x4e211c41 // and v1.16b, v2.16b, v1.16b
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
+	WORD $0x4f000402 // movi v2.4s, #0
+	WORD $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
 plain427:
 	TBNZ $2, R6, four_236
 	TBZ $1, R6, fewer_236
@@ -11855,176 +11664,123 @@ summed436:
 	CMP $0x01, R17
 	BLT plain437
 	BEQ relu438
+	WORD $0x3dc03673 // ldr q19, [x19, #208]
+	WORD $0x4f000412 // movi v18.4s, #0
 	MOVD R3, R10
-	WORD $0x3dc03672 // ldr q18, [x19, #208]
-	WORD $0x3dc00153 // ldr q19, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
-	WORD $0x3dc00553 // ldr q19, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
-	WORD $0x3dc00953 // ldr q19, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc42 // fmul v2.4s, v2.4s, v19.4s
-	WORD $0x3dc00d53 // ldr q19, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc63 // fmul v3.4s, v3.4s, v19.4s
-	WORD $0x3dc01153 // ldr q19, [x10, #64]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc84 // fmul v4.4s, v4.4s, v19.4s
-	WORD $0x3dc01553 // ldr q19, [x10, #80]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dca5 // fmul v5.4s, v5.4s, v19.4s
+	WORD $0x3dc00154 // ldr q20, [x10, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	WORD $0x3dc00554 // ldr q20, [x10, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
+	WORD $0x3dc00954 // ldr q20, [x10, #32]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc42 // fmul v2.4s, v2.4s, v20.4s
+	WORD $0x3dc00d54 // ldr q20, [x10, #48]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc63 // fmul v3.4s, v3.4s, v20.4s
+	WORD $0x3dc01154 // ldr q20, [x10, #64]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
+	WORD $0x3dc01554 // ldr q20, [x10, #80]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dca5 // fmul v5.4s, v5.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R10
-	WORD $0x3dc00153 // ldr q19, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
-	WORD $0x3dc00553 // ldr q19, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
-	WORD $0x3dc00953 // ldr q19, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
-	WORD $0x3dc00d53 // ldr q19, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
-	WORD $0x3dc01153 // ldr q19, [x10, #64]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
-	WORD $0x3dc01553 // ldr q19, [x10, #80]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	WORD $0x3dc00154 // ldr q20, [x10, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dcc6 // fmul v6.4s, v6.4s, v20.4s
+	WORD $0x3dc00554 // ldr q20, [x10, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dce7 // fmul v7.4s, v7.4s, v20.4s
+	WORD $0x3dc00954 // ldr q20, [x10, #32]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
+	WORD $0x3dc00d54 // ldr q20, [x10, #48]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd29 // fmul v9.4s, v9.4s, v20.4s
+	WORD $0x3dc01154 // ldr q20, [x10, #64]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
+	WORD $0x3dc01554 // ldr q20, [x10, #80]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R10
-	WORD $0x3dc00153 // ldr q19, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd8c // fmul v12.4s, v12.4s, v19.4s
-	WORD $0x3dc00553 // ldr q19, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33ddad // fmul v13.4s, v13.4s, v19.4s
-	WORD $0x3dc00953 // ldr q19, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
-	WORD $0x3dc00d53 // ldr q19, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
-	WORD $0x3dc01153 // ldr q19, [x10, #64]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
-	WORD $0x3dc01553 // ldr q19, [x10, #80]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e72 // and v18.16b, v19.16b, v18.16b
+	WORD $0x3dc00154 // ldr q20, [x10, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	WORD $0x3dc00554 // ldr q20, [x10, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34ddad // fmul v13.4s, v13.4s, v20.4s
+	WORD $0x3dc00954 // ldr q20, [x10, #32]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34ddce // fmul v14.4s, v14.4s, v20.4s
+	WORD $0x3dc00d54 // ldr q20, [x10, #48]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
+	WORD $0x3dc01154 // ldr q20, [x10, #64]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
+	WORD $0x3dc01554 // ldr q20, [x10, #80]
+	WORD $0x6eb2e692 // fcmgt v18.4s, v20.4s, v18.4s
+	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
 	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
 	JMP plain437
 relu438:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e201e40 // and v0.16b, v18.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d2 // fcmge v18.4s, v30.4s, v1.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e211e41 // and v1.16b, v18.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d2 // fcmge v18.4s, v30.4s, v2.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e221e42 // and v2.16b, v18.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d2 // fcmge v18.4s, v30.4s, v3.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e231e43 // and v3.16b, v18.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d2 // fcmge v18.4s, v30.4s, v4.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e241e44 // and v4.16b, v18.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d2 // fcmge v18.4s, v30.4s, v5.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e251e45 // and v5.16b, v18.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d2 // fcmge v18.4s, v30.4s, v6.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e261e46 // and v6.16b, v18.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d2 // fcmge v18.4s, v30.4s, v7.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e271e47 // and v7.16b, v18.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d2 // fcmge v18.4s, v30.4s, v8.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e281e48 // and v8.16b, v18.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d2 // fcmge v18.4s, v30.4s, v9.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e291e49 // and v9.16b, v18.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d2 // fcmge v18.4s, v30.4s, v10.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2a1e4a // and v10.16b, v18.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d2 // fcmge v18.4s, v30.4s, v11.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2b1e4b // and v11.16b, v18.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d2 // fcmge v18.4s, v30.4s, v12.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2c1e4c // and v12.16b, v18.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d2 // fcmge v18.4s, v30.4s, v13.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2d1e4d // and v13.16b, v18.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d2 // fcmge v18.4s, v30.4s, v14.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2e1e4e // and v14.16b, v18.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d2 // fcmge v18.4s, v30.4s, v15.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2f1e4f // and v15.16b, v18.16b, v15.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e30e7d2 // fcmge v18.4s, v30.4s, v16.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e301e50 // and v16.16b, v18.16b, v16.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e20f640 // fmax v0.4s, v18.4s, v0.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e21f641 // fmax v1.4s, v18.4s, v1.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e22f642 // fmax v2.4s, v18.4s, v2.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e23f643 // fmax v3.4s, v18.4s, v3.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e24f644 // fmax v4.4s, v18.4s, v4.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e25f645 // fmax v5.4s, v18.4s, v5.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e26f646 // fmax v6.4s, v18.4s, v6.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e27f647 // fmax v7.4s, v18.4s, v7.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e28f648 // fmax v8.4s, v18.4s, v8.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e29f649 // fmax v9.4s, v18.4s, v9.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2af64a // fmax v10.4s, v18.4s, v10.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2bf64b // fmax v11.4s, v18.4s, v11.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2cf64c // fmax v12.4s, v18.4s, v12.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2df64d // fmax v13.4s, v18.4s, v13.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2ef64e // fmax v14.4s, v18.4s, v14.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2ff64f // fmax v15.4s, v18.4s, v15.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e30f650 // fmax v16.4s, v18.4s, v16.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e31f651 // fmax v17.4s, v18.4s, v17.4s
 plain437:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
@@ -12133,122 +11889,87 @@ summed445:
 	CMP $0x01, R17
 	BLT plain446
 	BEQ relu447
+	WORD $0x3dc0366d // ldr q13, [x19, #208]
+	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R10
-	WORD $0x3dc0366c // ldr q12, [x19, #208]
-	WORD $0x3dc0014d // ldr q13, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
-	WORD $0x3dc0094d // ldr q13, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
-	WORD $0x3dc00d4d // ldr q13, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x3dc0014e // ldr q14, [x10, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	WORD $0x3dc0054e // ldr q14, [x10, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x3dc0094e // ldr q14, [x10, #32]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
+	WORD $0x3dc00d4e // ldr q14, [x10, #48]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R10
-	WORD $0x3dc0014d // ldr q13, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
-	WORD $0x3dc0094d // ldr q13, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
-	WORD $0x3dc00d4d // ldr q13, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	WORD $0x3dc0014e // ldr q14, [x10, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
+	WORD $0x3dc0054e // ldr q14, [x10, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edca5 // fmul v5.4s, v5.4s, v14.4s
+	WORD $0x3dc0094e // ldr q14, [x10, #32]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
+	WORD $0x3dc00d4e // ldr q14, [x10, #48]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edce7 // fmul v7.4s, v7.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R10
-	WORD $0x3dc0014d // ldr q13, [x10, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	WORD $0x3dc0054d // ldr q13, [x10, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x3dc0094d // ldr q13, [x10, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
-	WORD $0x3dc00d4d // ldr q13, [x10, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x3dc0014e // ldr q14, [x10, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x3dc0054e // ldr q14, [x10, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x3dc0094e // ldr q14, [x10, #32]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
+	WORD $0x3dc00d4e // ldr q14, [x10, #48]
+	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
+	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	JMP plain446
 relu447:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e21f581 // fmax v1.4s, v12.4s, v1.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e22f582 // fmax v2.4s, v12.4s, v2.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e23f583 // fmax v3.4s, v12.4s, v3.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e24f584 // fmax v4.4s, v12.4s, v4.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e25f585 // fmax v5.4s, v12.4s, v5.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e26f586 // fmax v6.4s, v12.4s, v6.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e27f587 // fmax v7.4s, v12.4s, v7.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e28f588 // fmax v8.4s, v12.4s, v8.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e29f589 // fmax v9.4s, v12.4s, v9.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
 plain446:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
@@ -12412,167 +12133,132 @@ summed454:
 	CMP $0x01, R17
 	BLT plain455
 	BEQ relu456
+	WORD $0x3dc0366d // ldr q13, [x19, #208]
+	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc0366c // ldr q12, [x19, #208]
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
-	WORD $0x3dc0084d // ldr q13, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x3dc0084e // ldr q14, [x2, #32]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	ADD $48, R2, R16
 	TBNZ $2, R10, four_242
 	TBZ $1, R10, fewer_242
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R10, end_242
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_242
 fewer_242:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R10, end_242
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_242
 four_242:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_242:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
-	WORD $0x3dc0084d // ldr q13, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edca5 // fmul v5.4s, v5.4s, v14.4s
+	WORD $0x3dc0084e // ldr q14, [x2, #32]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
 	ADD $48, R2, R16
 	TBNZ $2, R10, four_243
 	TBZ $1, R10, fewer_243
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R10, end_243
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_243
 fewer_243:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R10, end_243
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_243
 four_243:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_243:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edce7 // fmul v7.4s, v7.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x3dc0084d // ldr q13, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x3dc0084e // ldr q14, [x2, #32]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
 	ADD $48, R2, R16
 	TBNZ $2, R10, four_244
 	TBZ $1, R10, fewer_244
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R10, end_244
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_244
 fewer_244:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R10, end_244
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_244
 four_244:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_244:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
+	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	JMP plain455
 relu456:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e21f581 // fmax v1.4s, v12.4s, v1.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e22f582 // fmax v2.4s, v12.4s, v2.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e23f583 // fmax v3.4s, v12.4s, v3.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e24f584 // fmax v4.4s, v12.4s, v4.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e25f585 // fmax v5.4s, v12.4s, v5.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e26f586 // fmax v6.4s, v12.4s, v6.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e27f587 // fmax v7.4s, v12.4s, v7.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e28f588 // fmax v8.4s, v12.4s, v8.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e29f589 // fmax v9.4s, v12.4s, v9.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
 plain455:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -12758,140 +12444,114 @@ summed461:
 	CMP $0x01, R17
 	BLT plain462
 	BEQ relu463
+	WORD $0x3dc0366a // ldr q10, [x19, #208]
+	WORD $0x4f000409 // movi v9.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03669 // ldr q9, [x19, #208]
-	WORD $0x3dc0004a // ldr q10, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
-	WORD $0x3dc0044a // ldr q10, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
+	WORD $0x3dc0044b // ldr q11, [x2, #16]
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
 	ADD $32, R2, R16
 	TBNZ $2, R10, four_252
 	TBZ $1, R10, fewer_252
-	WORD $0xfd40020a // ldr d10, [x16]
+	WORD $0xfd40020b // ldr d11, [x16]
 	TBZ $0, R10, end_252
 	ADD $8, R16, R17
-	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
 	JMP end_252
 fewer_252:
-	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
 	TBZ $0, R10, end_252
-	WORD $0xbd40020a // ldr s10, [x16]
+	WORD $0xbd40020b // ldr s11, [x16]
 	JMP end_252
 four_252:
-	WORD $0x3dc0020a // ldr q10, [x16]
+	WORD $0x3dc0020b // ldr q11, [x16]
 end_252:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc42 // fmul v2.4s, v2.4s, v11.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004a // ldr q10, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
-	WORD $0x3dc0044a // ldr q10, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc63 // fmul v3.4s, v3.4s, v11.4s
+	WORD $0x3dc0044b // ldr q11, [x2, #16]
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdc84 // fmul v4.4s, v4.4s, v11.4s
 	ADD $32, R2, R16
 	TBNZ $2, R10, four_253
 	TBZ $1, R10, fewer_253
-	WORD $0xfd40020a // ldr d10, [x16]
+	WORD $0xfd40020b // ldr d11, [x16]
 	TBZ $0, R10, end_253
 	ADD $8, R16, R17
-	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
 	JMP end_253
 fewer_253:
-	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
 	TBZ $0, R10, end_253
-	WORD $0xbd40020a // ldr s10, [x16]
+	WORD $0xbd40020b // ldr s11, [x16]
 	JMP end_253
 four_253:
-	WORD $0x3dc0020a // ldr q10, [x16]
+	WORD $0x3dc0020b // ldr q11, [x16]
 end_253:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdca5 // fmul v5.4s, v5.4s, v11.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004a // ldr q10, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
-	WORD $0x3dc0044a // ldr q10, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
-	WORD $0x6e2adce7 // fmul v7.4s, v7.4s, v10.4s
+	WORD $0x3dc0004b // ldr q11, [x2, #0]
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
+	WORD $0x3dc0044b // ldr q11, [x2, #16]
+	WORD $0x6ea9e56b // fcmgt v11.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
+	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
 	ADD $32, R2, R16
 	TBNZ $2, R10, four_254
 	TBZ $1, R10, fewer_254
-	WORD $0xfd40020a // ldr d10, [x16]
+	WORD $0xfd40020b // ldr d11, [x16]
 	TBZ $0, R10, end_254
 	ADD $8, R16, R17
-	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
+	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
 	JMP end_254
 fewer_254:
-	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4f00040b // movi v11.4s, #0
 	TBZ $0, R10, end_254
-	WORD $0xbd40020a // ldr s10, [x16]
+	WORD $0xbd40020b // ldr s11, [x16]
 	JMP end_254
 four_254:
-	WORD $0x3dc0020a // ldr q10, [x16]
+	WORD $0x3dc0020b // ldr q11, [x16]
 end_254:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee54a // fcmgt v10.4s, v10.4s, v30.4s
-	WORD $0x4e291d49 // and v9.16b, v10.16b, v9.16b
+	WORD $0x6ea9e569 // fcmgt v9.4s, v11.4s, v9.4s
+	WORD $0x4e2a1d29 // and v9.16b, v9.16b, v10.16b
 	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
 	JMP plain462
 relu463:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c9 // fcmge v9.4s, v30.4s, v0.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e201d20 // and v0.16b, v9.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c9 // fcmge v9.4s, v30.4s, v1.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e211d21 // and v1.16b, v9.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c9 // fcmge v9.4s, v30.4s, v2.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e221d22 // and v2.16b, v9.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c9 // fcmge v9.4s, v30.4s, v3.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e231d23 // and v3.16b, v9.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c9 // fcmge v9.4s, v30.4s, v4.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e241d24 // and v4.16b, v9.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c9 // fcmge v9.4s, v30.4s, v5.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e251d25 // and v5.16b, v9.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7c9 // fcmge v9.4s, v30.4s, v6.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e261d26 // and v6.16b, v9.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7c9 // fcmge v9.4s, v30.4s, v7.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e271d27 // and v7.16b, v9.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7c9 // fcmge v9.4s, v30.4s, v8.4s
-	WORD $0x6e205929 // not v9.16b, v9.16b
-	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e21f521 // fmax v1.4s, v9.4s, v1.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e22f522 // fmax v2.4s, v9.4s, v2.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e23f523 // fmax v3.4s, v9.4s, v3.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e24f524 // fmax v4.4s, v9.4s, v4.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e25f525 // fmax v5.4s, v9.4s, v5.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e26f526 // fmax v6.4s, v9.4s, v6.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e27f527 // fmax v7.4s, v9.4s, v7.4s
+	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4e28f528 // fmax v8.4s, v9.4s, v8.4s
 plain462:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -13064,113 +12724,96 @@ summed468:
 	CMP $0x01, R17
 	BLT plain469
 	BEQ relu470
+	WORD $0x3dc03667 // ldr q7, [x19, #208]
+	WORD $0x4f000406 // movi v6.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03666 // ldr q6, [x19, #208]
-	WORD $0x3dc00047 // ldr q7, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	WORD $0x3dc00048 // ldr q8, [x2, #0]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_262
 	TBZ $1, R10, fewer_262
-	WORD $0xfd400207 // ldr d7, [x16]
+	WORD $0xfd400208 // ldr d8, [x16]
 	TBZ $0, R10, end_262
 	ADD $8, R16, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_262
 fewer_262:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R10, end_262
-	WORD $0xbd400207 // ldr s7, [x16]
+	WORD $0xbd400208 // ldr s8, [x16]
 	JMP end_262
 four_262:
-	WORD $0x3dc00207 // ldr q7, [x16]
+	WORD $0x3dc00208 // ldr q8, [x16]
 end_262:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00047 // ldr q7, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x3dc00048 // ldr q8, [x2, #0]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_263
 	TBZ $1, R10, fewer_263
-	WORD $0xfd400207 // ldr d7, [x16]
+	WORD $0xfd400208 // ldr d8, [x16]
 	TBZ $0, R10, end_263
 	ADD $8, R16, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_263
 fewer_263:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R10, end_263
-	WORD $0xbd400207 // ldr s7, [x16]
+	WORD $0xbd400208 // ldr s8, [x16]
 	JMP end_263
 four_263:
-	WORD $0x3dc00207 // ldr q7, [x16]
+	WORD $0x3dc00208 // ldr q8, [x16]
 end_263:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00047 // ldr q7, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	WORD $0x3dc00048 // ldr q8, [x2, #0]
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_264
 	TBZ $1, R10, fewer_264
-	WORD $0xfd400207 // ldr d7, [x16]
+	WORD $0xfd400208 // ldr d8, [x16]
 	TBZ $0, R10, end_264
 	ADD $8, R16, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_264
 fewer_264:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R10, end_264
-	WORD $0xbd400207 // ldr s7, [x16]
+	WORD $0xbd400208 // ldr s8, [x16]
 	JMP end_264
 four_264:
-	WORD $0x3dc00207 // ldr q7, [x16]
+	WORD $0x3dc00208 // ldr q8, [x16]
 end_264:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce6 // and v6.16b, v7.16b, v6.16b
+	WORD $0x6ea6e506 // fcmgt v6.4s, v8.4s, v6.4s
+	WORD $0x4e271cc6 // and v6.16b, v6.16b, v7.16b
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	JMP plain469
 relu470:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e201cc0 // and v0.16b, v6.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c6 // fcmge v6.4s, v30.4s, v1.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c6 // fcmge v6.4s, v30.4s, v2.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e221cc2 // and v2.16b, v6.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c6 // fcmge v6.4s, v30.4s, v3.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e231cc3 // and v3.16b, v6.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c6 // fcmge v6.4s, v30.4s, v4.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e241cc4 // and v4.16b, v6.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e21f4c1 // fmax v1.4s, v6.4s, v1.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e22f4c2 // fmax v2.4s, v6.4s, v2.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e23f4c3 // fmax v3.4s, v6.4s, v3.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e24f4c4 // fmax v4.4s, v6.4s, v4.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
 plain469:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
@@ -13323,83 +12966,75 @@ summed474:
 	CMP $0x01, R17
 	BLT plain475
 	BEQ relu476
+	WORD $0x3dc03664 // ldr q4, [x19, #208]
+	WORD $0x4f000403 // movi v3.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03663 // ldr q3, [x19, #208]
 	TBNZ $2, R6, four_272
 	TBZ $1, R6, fewer_272
-	WORD $0xfd400044 // ldr d4, [x2]
+	WORD $0xfd400045 // ldr d5, [x2]
 	TBZ $0, R6, end_272
 	ADD $8, R2, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
 	JMP end_272
 fewer_272:
-	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
 	TBZ $0, R6, end_272
-	WORD $0xbd400044 // ldr s4, [x2]
+	WORD $0xbd400045 // ldr s5, [x2]
 	JMP end_272
 four_272:
-	WORD $0x3dc00044 // ldr q4, [x2]
+	WORD $0x3dc00045 // ldr q5, [x2]
 end_272:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x6e24dc00 // fmul v0.4s, v0.4s, v4.4s
+	WORD $0x6ea3e4a5 // fcmgt v5.4s, v5.4s, v3.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_273
 	TBZ $1, R6, fewer_273
-	WORD $0xfd400044 // ldr d4, [x2]
+	WORD $0xfd400045 // ldr d5, [x2]
 	TBZ $0, R6, end_273
 	ADD $8, R2, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
 	JMP end_273
 fewer_273:
-	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
 	TBZ $0, R6, end_273
-	WORD $0xbd400044 // ldr s4, [x2]
+	WORD $0xbd400045 // ldr s5, [x2]
 	JMP end_273
 four_273:
-	WORD $0x3dc00044 // ldr q4, [x2]
+	WORD $0x3dc00045 // ldr q5, [x2]
 end_273:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
-	WORD $0x4e231c84 // and v4.16b, v4.16b, v3.16b
-	WORD $0x6e24dc21 // fmul v1.4s, v1.4s, v4.4s
+	WORD $0x6ea3e4a5 // fcmgt v5.4s, v5.4s, v3.4s
+	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
+	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_274
 	TBZ $1, R6, fewer_274
-	WORD $0xfd400044 // ldr d4, [x2]
+	WORD $0xfd400045 // ldr d5, [x2]
 	TBZ $0, R6, end_274
 	ADD $8, R2, R17
-	WORD $0x4d408224 // ld1 {v4.s}[2], [x17]
+	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
 	JMP end_274
 fewer_274:
-	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4f000405 // movi v5.4s, #0
 	TBZ $0, R6, end_274
-	WORD $0xbd400044 // ldr s4, [x2]
+	WORD $0xbd400045 // ldr s5, [x2]
 	JMP end_274
 four_274:
-	WORD $0x3dc00044 // ldr q4, [x2]
+	WORD $0x3dc00045 // ldr q5, [x2]
 end_274:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee484 // fcmgt v4.4s, v4.4s, v30.4s
-	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x6ea3e4a3 // fcmgt v3.4s, v5.4s, v3.4s
+	WORD $0x4e241c63 // and v3.16b, v3.16b, v4.16b
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
 	JMP plain475
 relu476:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c3 // fcmge v3.4s, v30.4s, v0.4s
-	WORD $0x6e205863 // not v3.16b, v3.16b
-	WORD $0x4e201c60 // and v0.16b, v3.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c3 // fcmge v3.4s, v30.4s, v1.4s
-	WORD $0x6e205863 // not v3.16b, v3.16b
-	WORD $0x4e211c61 // and v1.16b, v3.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c3 // fcmge v3.4s, v30.4s, v2.4s
-	WORD $0x6e205863 // not v3.16b, v3.16b
-	WORD $0x4e221c62 // and v2.16b, v3.16b, v2.16b
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
+	WORD $0x4f000403 // movi v3.4s, #0
+	WORD $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
 plain475:
 	TBNZ $2, R6, four_275
 	TBZ $1, R6, fewer_275
@@ -13552,160 +13187,113 @@ summed484:
 	CMP $0x01, R17
 	BLT plain485
 	BEQ relu486
+	WORD $0x3dc03671 // ldr q17, [x19, #208]
+	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD R3, R11
-	WORD $0x3dc03670 // ldr q16, [x19, #208]
-	WORD $0x3dc00171 // ldr q17, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
-	WORD $0x3dc00d71 // ldr q17, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
+	WORD $0x3dc00172 // ldr q18, [x11, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x3dc00572 // ldr q18, [x11, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
+	WORD $0x3dc00972 // ldr q18, [x11, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc42 // fmul v2.4s, v2.4s, v18.4s
+	WORD $0x3dc00d72 // ldr q18, [x11, #48]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00171 // ldr q17, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
-	WORD $0x3dc00d71 // ldr q17, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	WORD $0x3dc00172 // ldr q18, [x11, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x3dc00572 // ldr q18, [x11, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dca5 // fmul v5.4s, v5.4s, v18.4s
+	WORD $0x3dc00972 // ldr q18, [x11, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dcc6 // fmul v6.4s, v6.4s, v18.4s
+	WORD $0x3dc00d72 // ldr q18, [x11, #48]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00171 // ldr q17, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
-	WORD $0x3dc00d71 // ldr q17, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	WORD $0x3dc00172 // ldr q18, [x11, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd08 // fmul v8.4s, v8.4s, v18.4s
+	WORD $0x3dc00572 // ldr q18, [x11, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd29 // fmul v9.4s, v9.4s, v18.4s
+	WORD $0x3dc00972 // ldr q18, [x11, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
+	WORD $0x3dc00d72 // ldr q18, [x11, #48]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd6b // fmul v11.4s, v11.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00171 // ldr q17, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	WORD $0x3dc00571 // ldr q17, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x3dc00971 // ldr q17, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
-	WORD $0x3dc00d71 // ldr q17, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e30 // and v16.16b, v17.16b, v16.16b
+	WORD $0x3dc00172 // ldr q18, [x11, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x3dc00572 // ldr q18, [x11, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x3dc00972 // ldr q18, [x11, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
+	WORD $0x3dc00d72 // ldr q18, [x11, #48]
+	WORD $0x6eb0e650 // fcmgt v16.4s, v18.4s, v16.4s
+	WORD $0x4e311e10 // and v16.16b, v16.16b, v17.16b
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	JMP plain485
 relu486:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e201e00 // and v0.16b, v16.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d0 // fcmge v16.4s, v30.4s, v1.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d0 // fcmge v16.4s, v30.4s, v2.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e221e02 // and v2.16b, v16.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d0 // fcmge v16.4s, v30.4s, v3.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e231e03 // and v3.16b, v16.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d0 // fcmge v16.4s, v30.4s, v4.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e241e04 // and v4.16b, v16.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d0 // fcmge v16.4s, v30.4s, v5.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e251e05 // and v5.16b, v16.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d0 // fcmge v16.4s, v30.4s, v6.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e261e06 // and v6.16b, v16.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d0 // fcmge v16.4s, v30.4s, v7.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e271e07 // and v7.16b, v16.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d0 // fcmge v16.4s, v30.4s, v8.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e281e08 // and v8.16b, v16.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d0 // fcmge v16.4s, v30.4s, v9.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e291e09 // and v9.16b, v16.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d0 // fcmge v16.4s, v30.4s, v10.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2a1e0a // and v10.16b, v16.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d0 // fcmge v16.4s, v30.4s, v11.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2b1e0b // and v11.16b, v16.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d0 // fcmge v16.4s, v30.4s, v12.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2c1e0c // and v12.16b, v16.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d0 // fcmge v16.4s, v30.4s, v13.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2d1e0d // and v13.16b, v16.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d0 // fcmge v16.4s, v30.4s, v14.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2e1e0e // and v14.16b, v16.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e20f600 // fmax v0.4s, v16.4s, v0.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e21f601 // fmax v1.4s, v16.4s, v1.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e22f602 // fmax v2.4s, v16.4s, v2.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e23f603 // fmax v3.4s, v16.4s, v3.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e24f604 // fmax v4.4s, v16.4s, v4.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e25f605 // fmax v5.4s, v16.4s, v5.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e26f606 // fmax v6.4s, v16.4s, v6.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e27f607 // fmax v7.4s, v16.4s, v7.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e28f608 // fmax v8.4s, v16.4s, v8.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e29f609 // fmax v9.4s, v16.4s, v9.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2af60a // fmax v10.4s, v16.4s, v10.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2bf60b // fmax v11.4s, v16.4s, v11.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2cf60c // fmax v12.4s, v16.4s, v12.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2df60d // fmax v13.4s, v16.4s, v13.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2ff60f // fmax v15.4s, v16.4s, v15.4s
 plain485:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
@@ -13905,220 +13493,173 @@ summed493:
 	CMP $0x01, R17
 	BLT plain494
 	BEQ relu495
+	WORD $0x3dc03671 // ldr q17, [x19, #208]
+	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03670 // ldr q16, [x19, #208]
-	WORD $0x3dc00051 // ldr q17, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
-	WORD $0x3dc00451 // ldr q17, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
-	WORD $0x3dc00851 // ldr q17, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
+	WORD $0x3dc00052 // ldr q18, [x2, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc00 // fmul v0.4s, v0.4s, v18.4s
+	WORD $0x3dc00452 // ldr q18, [x2, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc21 // fmul v1.4s, v1.4s, v18.4s
+	WORD $0x3dc00852 // ldr q18, [x2, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc42 // fmul v2.4s, v2.4s, v18.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_283
 	TBZ $1, R11, fewer_283
-	WORD $0xfd400211 // ldr d17, [x16]
+	WORD $0xfd400212 // ldr d18, [x16]
 	TBZ $0, R11, end_283
 	ADD $8, R16, R17
-	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
 	JMP end_283
 fewer_283:
-	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
 	TBZ $0, R11, end_283
-	WORD $0xbd400211 // ldr s17, [x16]
+	WORD $0xbd400212 // ldr s18, [x16]
 	JMP end_283
 four_283:
-	WORD $0x3dc00211 // ldr q17, [x16]
+	WORD $0x3dc00212 // ldr q18, [x16]
 end_283:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc63 // fmul v3.4s, v3.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00051 // ldr q17, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
-	WORD $0x3dc00451 // ldr q17, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
-	WORD $0x3dc00851 // ldr q17, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
+	WORD $0x3dc00052 // ldr q18, [x2, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
+	WORD $0x3dc00452 // ldr q18, [x2, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dca5 // fmul v5.4s, v5.4s, v18.4s
+	WORD $0x3dc00852 // ldr q18, [x2, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dcc6 // fmul v6.4s, v6.4s, v18.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_284
 	TBZ $1, R11, fewer_284
-	WORD $0xfd400211 // ldr d17, [x16]
+	WORD $0xfd400212 // ldr d18, [x16]
 	TBZ $0, R11, end_284
 	ADD $8, R16, R17
-	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
 	JMP end_284
 fewer_284:
-	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
 	TBZ $0, R11, end_284
-	WORD $0xbd400211 // ldr s17, [x16]
+	WORD $0xbd400212 // ldr s18, [x16]
 	JMP end_284
 four_284:
-	WORD $0x3dc00211 // ldr q17, [x16]
+	WORD $0x3dc00212 // ldr q18, [x16]
 end_284:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dce7 // fmul v7.4s, v7.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00051 // ldr q17, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
-	WORD $0x3dc00451 // ldr q17, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
-	WORD $0x3dc00851 // ldr q17, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
+	WORD $0x3dc00052 // ldr q18, [x2, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd08 // fmul v8.4s, v8.4s, v18.4s
+	WORD $0x3dc00452 // ldr q18, [x2, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd29 // fmul v9.4s, v9.4s, v18.4s
+	WORD $0x3dc00852 // ldr q18, [x2, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd4a // fmul v10.4s, v10.4s, v18.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_285
 	TBZ $1, R11, fewer_285
-	WORD $0xfd400211 // ldr d17, [x16]
+	WORD $0xfd400212 // ldr d18, [x16]
 	TBZ $0, R11, end_285
 	ADD $8, R16, R17
-	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
 	JMP end_285
 fewer_285:
-	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
 	TBZ $0, R11, end_285
-	WORD $0xbd400211 // ldr s17, [x16]
+	WORD $0xbd400212 // ldr s18, [x16]
 	JMP end_285
 four_285:
-	WORD $0x3dc00211 // ldr q17, [x16]
+	WORD $0x3dc00212 // ldr q18, [x16]
 end_285:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd6b // fmul v11.4s, v11.4s, v18.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00051 // ldr q17, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
-	WORD $0x3dc00451 // ldr q17, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
-	WORD $0x3dc00851 // ldr q17, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
-	WORD $0x6e31ddce // fmul v14.4s, v14.4s, v17.4s
+	WORD $0x3dc00052 // ldr q18, [x2, #0]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32dd8c // fmul v12.4s, v12.4s, v18.4s
+	WORD $0x3dc00452 // ldr q18, [x2, #16]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32ddad // fmul v13.4s, v13.4s, v18.4s
+	WORD $0x3dc00852 // ldr q18, [x2, #32]
+	WORD $0x6eb0e652 // fcmgt v18.4s, v18.4s, v16.4s
+	WORD $0x4e311e52 // and v18.16b, v18.16b, v17.16b
+	WORD $0x6e32ddce // fmul v14.4s, v14.4s, v18.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_286
 	TBZ $1, R11, fewer_286
-	WORD $0xfd400211 // ldr d17, [x16]
+	WORD $0xfd400212 // ldr d18, [x16]
 	TBZ $0, R11, end_286
 	ADD $8, R16, R17
-	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
+	WORD $0x4d408232 // ld1 {v18.s}[2], [x17]
 	JMP end_286
 fewer_286:
-	WORD $0x4f000411 // movi v17.4s, #0
+	WORD $0x4f000412 // movi v18.4s, #0
 	TBZ $0, R11, end_286
-	WORD $0xbd400211 // ldr s17, [x16]
+	WORD $0xbd400212 // ldr s18, [x16]
 	JMP end_286
 four_286:
-	WORD $0x3dc00211 // ldr q17, [x16]
+	WORD $0x3dc00212 // ldr q18, [x16]
 end_286:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee631 // fcmgt v17.4s, v17.4s, v30.4s
-	WORD $0x4e301e30 // and v16.16b, v17.16b, v16.16b
+	WORD $0x6eb0e650 // fcmgt v16.4s, v18.4s, v16.4s
+	WORD $0x4e311e10 // and v16.16b, v16.16b, v17.16b
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
 	JMP plain494
 relu495:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d0 // fcmge v16.4s, v30.4s, v0.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e201e00 // and v0.16b, v16.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d0 // fcmge v16.4s, v30.4s, v1.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e211e01 // and v1.16b, v16.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d0 // fcmge v16.4s, v30.4s, v2.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e221e02 // and v2.16b, v16.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d0 // fcmge v16.4s, v30.4s, v3.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e231e03 // and v3.16b, v16.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d0 // fcmge v16.4s, v30.4s, v4.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e241e04 // and v4.16b, v16.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d0 // fcmge v16.4s, v30.4s, v5.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e251e05 // and v5.16b, v16.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d0 // fcmge v16.4s, v30.4s, v6.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e261e06 // and v6.16b, v16.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d0 // fcmge v16.4s, v30.4s, v7.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e271e07 // and v7.16b, v16.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d0 // fcmge v16.4s, v30.4s, v8.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e281e08 // and v8.16b, v16.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d0 // fcmge v16.4s, v30.4s, v9.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e291e09 // and v9.16b, v16.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d0 // fcmge v16.4s, v30.4s, v10.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2a1e0a // and v10.16b, v16.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d0 // fcmge v16.4s, v30.4s, v11.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2b1e0b // and v11.16b, v16.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d0 // fcmge v16.4s, v30.4s, v12.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2c1e0c // and v12.16b, v16.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d0 // fcmge v16.4s, v30.4s, v13.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2d1e0d // and v13.16b, v16.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d0 // fcmge v16.4s, v30.4s, v14.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2e1e0e // and v14.16b, v16.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d0 // fcmge v16.4s, v30.4s, v15.4s
-	WORD $0x6e205a10 // not v16.16b, v16.16b
-	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e20f600 // fmax v0.4s, v16.4s, v0.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e21f601 // fmax v1.4s, v16.4s, v1.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e22f602 // fmax v2.4s, v16.4s, v2.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e23f603 // fmax v3.4s, v16.4s, v3.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e24f604 // fmax v4.4s, v16.4s, v4.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e25f605 // fmax v5.4s, v16.4s, v5.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e26f606 // fmax v6.4s, v16.4s, v6.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e27f607 // fmax v7.4s, v16.4s, v7.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e28f608 // fmax v8.4s, v16.4s, v8.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e29f609 // fmax v9.4s, v16.4s, v9.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2af60a // fmax v10.4s, v16.4s, v10.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2bf60b // fmax v11.4s, v16.4s, v11.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2cf60c // fmax v12.4s, v16.4s, v12.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2df60d // fmax v13.4s, v16.4s, v13.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
+	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4e2ff60f // fmax v15.4s, v16.4s, v15.4s
 plain494:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -14351,184 +13892,149 @@ summed500:
 	CMP $0x01, R17
 	BLT plain501
 	BEQ relu502
+	WORD $0x3dc0366d // ldr q13, [x19, #208]
+	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc0366c // ldr q12, [x19, #208]
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_296
 	TBZ $1, R11, fewer_296
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R11, end_296
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_296
 fewer_296:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R11, end_296
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_296
 four_296:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_296:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_297
 	TBZ $1, R11, fewer_297
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R11, end_297
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_297
 fewer_297:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R11, end_297
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_297
 four_297:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_297:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edca5 // fmul v5.4s, v5.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edce7 // fmul v7.4s, v7.4s, v14.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_298
 	TBZ $1, R11, fewer_298
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R11, end_298
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_298
 fewer_298:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R11, end_298
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_298
 four_298:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_298:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
-	WORD $0x3dc0044d // ldr q13, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
+	WORD $0x3dc0044e // ldr q14, [x2, #16]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_299
 	TBZ $1, R11, fewer_299
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R11, end_299
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_299
 fewer_299:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R11, end_299
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_299
 four_299:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_299:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
+	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	JMP plain501
 relu502:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e21f581 // fmax v1.4s, v12.4s, v1.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e22f582 // fmax v2.4s, v12.4s, v2.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e23f583 // fmax v3.4s, v12.4s, v3.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e24f584 // fmax v4.4s, v12.4s, v4.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e25f585 // fmax v5.4s, v12.4s, v5.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e26f586 // fmax v6.4s, v12.4s, v6.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e27f587 // fmax v7.4s, v12.4s, v7.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e28f588 // fmax v8.4s, v12.4s, v8.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e29f589 // fmax v9.4s, v12.4s, v9.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
 plain501:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -14744,148 +14250,125 @@ summed507:
 	CMP $0x01, R17
 	BLT plain508
 	BEQ relu509
+	WORD $0x3dc03669 // ldr q9, [x19, #208]
+	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03668 // ldr q8, [x19, #208]
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc00 // fmul v0.4s, v0.4s, v9.4s
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc00 // fmul v0.4s, v0.4s, v10.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_309
 	TBZ $1, R11, fewer_309
-	WORD $0xfd400209 // ldr d9, [x16]
+	WORD $0xfd40020a // ldr d10, [x16]
 	TBZ $0, R11, end_309
 	ADD $8, R16, R17
-	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
 	JMP end_309
 fewer_309:
-	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
 	TBZ $0, R11, end_309
-	WORD $0xbd400209 // ldr s9, [x16]
+	WORD $0xbd40020a // ldr s10, [x16]
 	JMP end_309
 four_309:
-	WORD $0x3dc00209 // ldr q9, [x16]
+	WORD $0x3dc0020a // ldr q10, [x16]
 end_309:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc21 // fmul v1.4s, v1.4s, v9.4s
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc21 // fmul v1.4s, v1.4s, v10.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc42 // fmul v2.4s, v2.4s, v9.4s
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc42 // fmul v2.4s, v2.4s, v10.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_310
 	TBZ $1, R11, fewer_310
-	WORD $0xfd400209 // ldr d9, [x16]
+	WORD $0xfd40020a // ldr d10, [x16]
 	TBZ $0, R11, end_310
 	ADD $8, R16, R17
-	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
 	JMP end_310
 fewer_310:
-	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
 	TBZ $0, R11, end_310
-	WORD $0xbd400209 // ldr s9, [x16]
+	WORD $0xbd40020a // ldr s10, [x16]
 	JMP end_310
 four_310:
-	WORD $0x3dc00209 // ldr q9, [x16]
+	WORD $0x3dc0020a // ldr q10, [x16]
 end_310:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc63 // fmul v3.4s, v3.4s, v9.4s
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc63 // fmul v3.4s, v3.4s, v10.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dc84 // fmul v4.4s, v4.4s, v9.4s
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adc84 // fmul v4.4s, v4.4s, v10.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_311
 	TBZ $1, R11, fewer_311
-	WORD $0xfd400209 // ldr d9, [x16]
+	WORD $0xfd40020a // ldr d10, [x16]
 	TBZ $0, R11, end_311
 	ADD $8, R16, R17
-	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
 	JMP end_311
 fewer_311:
-	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
 	TBZ $0, R11, end_311
-	WORD $0xbd400209 // ldr s9, [x16]
+	WORD $0xbd40020a // ldr s10, [x16]
 	JMP end_311
 four_311:
-	WORD $0x3dc00209 // ldr q9, [x16]
+	WORD $0x3dc0020a // ldr q10, [x16]
 end_311:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dca5 // fmul v5.4s, v5.4s, v9.4s
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adca5 // fmul v5.4s, v5.4s, v10.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00049 // ldr q9, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d29 // and v9.16b, v9.16b, v8.16b
-	WORD $0x6e29dcc6 // fmul v6.4s, v6.4s, v9.4s
+	WORD $0x3dc0004a // ldr q10, [x2, #0]
+	WORD $0x6ea8e54a // fcmgt v10.4s, v10.4s, v8.4s
+	WORD $0x4e291d4a // and v10.16b, v10.16b, v9.16b
+	WORD $0x6e2adcc6 // fmul v6.4s, v6.4s, v10.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_312
 	TBZ $1, R11, fewer_312
-	WORD $0xfd400209 // ldr d9, [x16]
+	WORD $0xfd40020a // ldr d10, [x16]
 	TBZ $0, R11, end_312
 	ADD $8, R16, R17
-	WORD $0x4d408229 // ld1 {v9.s}[2], [x17]
+	WORD $0x4d40822a // ld1 {v10.s}[2], [x17]
 	JMP end_312
 fewer_312:
-	WORD $0x4f000409 // movi v9.4s, #0
+	WORD $0x4f00040a // movi v10.4s, #0
 	TBZ $0, R11, end_312
-	WORD $0xbd400209 // ldr s9, [x16]
+	WORD $0xbd40020a // ldr s10, [x16]
 	JMP end_312
 four_312:
-	WORD $0x3dc00209 // ldr q9, [x16]
+	WORD $0x3dc0020a // ldr q10, [x16]
 end_312:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee529 // fcmgt v9.4s, v9.4s, v30.4s
-	WORD $0x4e281d28 // and v8.16b, v9.16b, v8.16b
+	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
+	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
 	JMP plain508
 relu509:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c8 // fcmge v8.4s, v30.4s, v0.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e201d00 // and v0.16b, v8.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c8 // fcmge v8.4s, v30.4s, v1.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e211d01 // and v1.16b, v8.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c8 // fcmge v8.4s, v30.4s, v2.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e221d02 // and v2.16b, v8.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c8 // fcmge v8.4s, v30.4s, v3.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e231d03 // and v3.16b, v8.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c8 // fcmge v8.4s, v30.4s, v4.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e241d04 // and v4.16b, v8.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c8 // fcmge v8.4s, v30.4s, v5.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e251d05 // and v5.16b, v8.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7c8 // fcmge v8.4s, v30.4s, v6.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e261d06 // and v6.16b, v8.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7c8 // fcmge v8.4s, v30.4s, v7.4s
-	WORD $0x6e205908 // not v8.16b, v8.16b
-	WORD $0x4e271d07 // and v7.16b, v8.16b, v7.16b
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e21f501 // fmax v1.4s, v8.4s, v1.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e22f502 // fmax v2.4s, v8.4s, v2.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e23f503 // fmax v3.4s, v8.4s, v3.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e24f504 // fmax v4.4s, v8.4s, v4.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e25f505 // fmax v5.4s, v8.4s, v5.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
+	WORD $0x4f000408 // movi v8.4s, #0
+	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
 plain508:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
@@ -15076,108 +14559,97 @@ summed513:
 	CMP $0x01, R17
 	BLT plain514
 	BEQ relu515
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03664 // ldr q4, [x19, #208]
 	TBNZ $2, R6, four_322
 	TBZ $1, R6, fewer_322
-	WORD $0xfd400045 // ldr d5, [x2]
+	WORD $0xfd400046 // ldr d6, [x2]
 	TBZ $0, R6, end_322
 	ADD $8, R2, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_322
 fewer_322:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R6, end_322
-	WORD $0xbd400045 // ldr s5, [x2]
+	WORD $0xbd400046 // ldr s6, [x2]
 	JMP end_322
 four_322:
-	WORD $0x3dc00045 // ldr q5, [x2]
+	WORD $0x3dc00046 // ldr q6, [x2]
 end_322:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_323
 	TBZ $1, R6, fewer_323
-	WORD $0xfd400045 // ldr d5, [x2]
+	WORD $0xfd400046 // ldr d6, [x2]
 	TBZ $0, R6, end_323
 	ADD $8, R2, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_323
 fewer_323:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R6, end_323
-	WORD $0xbd400045 // ldr s5, [x2]
+	WORD $0xbd400046 // ldr s6, [x2]
 	JMP end_323
 four_323:
-	WORD $0x3dc00045 // ldr q5, [x2]
+	WORD $0x3dc00046 // ldr q6, [x2]
 end_323:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc21 // fmul v1.4s, v1.4s, v5.4s
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_324
 	TBZ $1, R6, fewer_324
-	WORD $0xfd400045 // ldr d5, [x2]
+	WORD $0xfd400046 // ldr d6, [x2]
 	TBZ $0, R6, end_324
 	ADD $8, R2, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_324
 fewer_324:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R6, end_324
-	WORD $0xbd400045 // ldr s5, [x2]
+	WORD $0xbd400046 // ldr s6, [x2]
 	JMP end_324
 four_324:
-	WORD $0x3dc00045 // ldr q5, [x2]
+	WORD $0x3dc00046 // ldr q6, [x2]
 end_324:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca5 // and v5.16b, v5.16b, v4.16b
-	WORD $0x6e25dc42 // fmul v2.4s, v2.4s, v5.4s
+	WORD $0x6ea4e4c6 // fcmgt v6.4s, v6.4s, v4.4s
+	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
+	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_325
 	TBZ $1, R6, fewer_325
-	WORD $0xfd400045 // ldr d5, [x2]
+	WORD $0xfd400046 // ldr d6, [x2]
 	TBZ $0, R6, end_325
 	ADD $8, R2, R17
-	WORD $0x4d408225 // ld1 {v5.s}[2], [x17]
+	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
 	JMP end_325
 fewer_325:
-	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4f000406 // movi v6.4s, #0
 	TBZ $0, R6, end_325
-	WORD $0xbd400045 // ldr s5, [x2]
+	WORD $0xbd400046 // ldr s6, [x2]
 	JMP end_325
 four_325:
-	WORD $0x3dc00045 // ldr q5, [x2]
+	WORD $0x3dc00046 // ldr q6, [x2]
 end_325:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4a5 // fcmgt v5.4s, v5.4s, v30.4s
-	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
+	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
 	JMP plain514
 relu515:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c4 // fcmge v4.4s, v30.4s, v0.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e201c80 // and v0.16b, v4.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c4 // fcmge v4.4s, v30.4s, v1.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e211c81 // and v1.16b, v4.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c4 // fcmge v4.4s, v30.4s, v2.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e221c82 // and v2.16b, v4.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c4 // fcmge v4.4s, v30.4s, v3.4s
-	WORD $0x6e205884 // not v4.16b, v4.16b
-	WORD $0x4e231c83 // and v3.16b, v4.16b, v3.16b
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e21f481 // fmax v1.4s, v4.4s, v1.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
+	WORD $0x4f000404 // movi v4.4s, #0
+	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
 plain514:
 	TBNZ $2, R6, four_326
 	TBZ $1, R6, fewer_326
@@ -15361,198 +14833,139 @@ summed523:
 	CMP $0x01, R17
 	BLT plain524
 	BEQ relu525
+	WORD $0x3dc03675 // ldr q21, [x19, #208]
+	WORD $0x4f000414 // movi v20.4s, #0
 	MOVD R3, R11
-	WORD $0x3dc03674 // ldr q20, [x19, #208]
-	WORD $0x3dc00175 // ldr q21, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
-	WORD $0x3dc00575 // ldr q21, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc42 // fmul v2.4s, v2.4s, v21.4s
-	WORD $0x3dc00d75 // ldr q21, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc63 // fmul v3.4s, v3.4s, v21.4s
+	WORD $0x3dc00176 // ldr q22, [x11, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x3dc00576 // ldr q22, [x11, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc21 // fmul v1.4s, v1.4s, v22.4s
+	WORD $0x3dc00976 // ldr q22, [x11, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc42 // fmul v2.4s, v2.4s, v22.4s
+	WORD $0x3dc00d76 // ldr q22, [x11, #48]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc63 // fmul v3.4s, v3.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00175 // ldr q21, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc84 // fmul v4.4s, v4.4s, v21.4s
-	WORD $0x3dc00575 // ldr q21, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
-	WORD $0x3dc00d75 // ldr q21, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dce7 // fmul v7.4s, v7.4s, v21.4s
+	WORD $0x3dc00176 // ldr q22, [x11, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc84 // fmul v4.4s, v4.4s, v22.4s
+	WORD $0x3dc00576 // ldr q22, [x11, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dca5 // fmul v5.4s, v5.4s, v22.4s
+	WORD $0x3dc00976 // ldr q22, [x11, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dcc6 // fmul v6.4s, v6.4s, v22.4s
+	WORD $0x3dc00d76 // ldr q22, [x11, #48]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dce7 // fmul v7.4s, v7.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00175 // ldr q21, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
-	WORD $0x3dc00575 // ldr q21, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd4a // fmul v10.4s, v10.4s, v21.4s
-	WORD $0x3dc00d75 // ldr q21, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd6b // fmul v11.4s, v11.4s, v21.4s
+	WORD $0x3dc00176 // ldr q22, [x11, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd08 // fmul v8.4s, v8.4s, v22.4s
+	WORD $0x3dc00576 // ldr q22, [x11, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd29 // fmul v9.4s, v9.4s, v22.4s
+	WORD $0x3dc00976 // ldr q22, [x11, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd4a // fmul v10.4s, v10.4s, v22.4s
+	WORD $0x3dc00d76 // ldr q22, [x11, #48]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd6b // fmul v11.4s, v11.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00175 // ldr q21, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd8c // fmul v12.4s, v12.4s, v21.4s
-	WORD $0x3dc00575 // ldr q21, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
-	WORD $0x3dc00d75 // ldr q21, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35ddef // fmul v15.4s, v15.4s, v21.4s
+	WORD $0x3dc00176 // ldr q22, [x11, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd8c // fmul v12.4s, v12.4s, v22.4s
+	WORD $0x3dc00576 // ldr q22, [x11, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36ddad // fmul v13.4s, v13.4s, v22.4s
+	WORD $0x3dc00976 // ldr q22, [x11, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36ddce // fmul v14.4s, v14.4s, v22.4s
+	WORD $0x3dc00d76 // ldr q22, [x11, #48]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36ddef // fmul v15.4s, v15.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R11
-	WORD $0x3dc00175 // ldr q21, [x11, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	WORD $0x3dc00575 // ldr q21, [x11, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	WORD $0x3dc00975 // ldr q21, [x11, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
-	WORD $0x3dc00d75 // ldr q21, [x11, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb4 // and v20.16b, v21.16b, v20.16b
+	WORD $0x3dc00176 // ldr q22, [x11, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x3dc00576 // ldr q22, [x11, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x3dc00976 // ldr q22, [x11, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
+	WORD $0x3dc00d76 // ldr q22, [x11, #48]
+	WORD $0x6eb4e6d4 // fcmgt v20.4s, v22.4s, v20.4s
+	WORD $0x4e351e94 // and v20.16b, v20.16b, v21.16b
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	JMP plain524
 relu525:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e201e80 // and v0.16b, v20.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d4 // fcmge v20.4s, v30.4s, v1.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e211e81 // and v1.16b, v20.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d4 // fcmge v20.4s, v30.4s, v2.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e221e82 // and v2.16b, v20.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d4 // fcmge v20.4s, v30.4s, v3.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e231e83 // and v3.16b, v20.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d4 // fcmge v20.4s, v30.4s, v4.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e241e84 // and v4.16b, v20.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d4 // fcmge v20.4s, v30.4s, v5.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e251e85 // and v5.16b, v20.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d4 // fcmge v20.4s, v30.4s, v6.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e261e86 // and v6.16b, v20.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d4 // fcmge v20.4s, v30.4s, v7.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e271e87 // and v7.16b, v20.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d4 // fcmge v20.4s, v30.4s, v8.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e281e88 // and v8.16b, v20.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d4 // fcmge v20.4s, v30.4s, v9.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e291e89 // and v9.16b, v20.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d4 // fcmge v20.4s, v30.4s, v10.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2a1e8a // and v10.16b, v20.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d4 // fcmge v20.4s, v30.4s, v11.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2b1e8b // and v11.16b, v20.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d4 // fcmge v20.4s, v30.4s, v12.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2c1e8c // and v12.16b, v20.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d4 // fcmge v20.4s, v30.4s, v13.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2d1e8d // and v13.16b, v20.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d4 // fcmge v20.4s, v30.4s, v14.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d4 // fcmge v20.4s, v30.4s, v15.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2f1e8f // and v15.16b, v20.16b, v15.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e30e7d4 // fcmge v20.4s, v30.4s, v16.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e301e90 // and v16.16b, v20.16b, v16.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e31e7d4 // fcmge v20.4s, v30.4s, v17.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e311e91 // and v17.16b, v20.16b, v17.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e32e7d4 // fcmge v20.4s, v30.4s, v18.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e321e92 // and v18.16b, v20.16b, v18.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e20f680 // fmax v0.4s, v20.4s, v0.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e21f681 // fmax v1.4s, v20.4s, v1.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e22f682 // fmax v2.4s, v20.4s, v2.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e23f683 // fmax v3.4s, v20.4s, v3.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e24f684 // fmax v4.4s, v20.4s, v4.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e25f685 // fmax v5.4s, v20.4s, v5.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e26f686 // fmax v6.4s, v20.4s, v6.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e27f687 // fmax v7.4s, v20.4s, v7.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e28f688 // fmax v8.4s, v20.4s, v8.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e29f689 // fmax v9.4s, v20.4s, v9.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2af68a // fmax v10.4s, v20.4s, v10.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2bf68b // fmax v11.4s, v20.4s, v11.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2cf68c // fmax v12.4s, v20.4s, v12.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2df68d // fmax v13.4s, v20.4s, v13.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2ef68e // fmax v14.4s, v20.4s, v14.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2ff68f // fmax v15.4s, v20.4s, v15.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e30f690 // fmax v16.4s, v20.4s, v16.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e31f691 // fmax v17.4s, v20.4s, v17.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e32f692 // fmax v18.4s, v20.4s, v18.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e33f693 // fmax v19.4s, v20.4s, v19.4s
 plain524:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
@@ -15788,273 +15201,214 @@ summed532:
 	CMP $0x01, R17
 	BLT plain533
 	BEQ relu534
+	WORD $0x3dc03675 // ldr q21, [x19, #208]
+	WORD $0x4f000414 // movi v20.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03674 // ldr q20, [x19, #208]
-	WORD $0x3dc00055 // ldr q21, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc00 // fmul v0.4s, v0.4s, v21.4s
-	WORD $0x3dc00455 // ldr q21, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc21 // fmul v1.4s, v1.4s, v21.4s
-	WORD $0x3dc00855 // ldr q21, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc42 // fmul v2.4s, v2.4s, v21.4s
+	WORD $0x3dc00056 // ldr q22, [x2, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc00 // fmul v0.4s, v0.4s, v22.4s
+	WORD $0x3dc00456 // ldr q22, [x2, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc21 // fmul v1.4s, v1.4s, v22.4s
+	WORD $0x3dc00856 // ldr q22, [x2, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc42 // fmul v2.4s, v2.4s, v22.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_336
 	TBZ $1, R11, fewer_336
-	WORD $0xfd400215 // ldr d21, [x16]
+	WORD $0xfd400216 // ldr d22, [x16]
 	TBZ $0, R11, end_336
 	ADD $8, R16, R17
-	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	WORD $0x4d408236 // ld1 {v22.s}[2], [x17]
 	JMP end_336
 fewer_336:
-	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
 	TBZ $0, R11, end_336
-	WORD $0xbd400215 // ldr s21, [x16]
+	WORD $0xbd400216 // ldr s22, [x16]
 	JMP end_336
 four_336:
-	WORD $0x3dc00215 // ldr q21, [x16]
+	WORD $0x3dc00216 // ldr q22, [x16]
 end_336:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc63 // fmul v3.4s, v3.4s, v21.4s
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc63 // fmul v3.4s, v3.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00055 // ldr q21, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dc84 // fmul v4.4s, v4.4s, v21.4s
-	WORD $0x3dc00455 // ldr q21, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dca5 // fmul v5.4s, v5.4s, v21.4s
-	WORD $0x3dc00855 // ldr q21, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dcc6 // fmul v6.4s, v6.4s, v21.4s
+	WORD $0x3dc00056 // ldr q22, [x2, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dc84 // fmul v4.4s, v4.4s, v22.4s
+	WORD $0x3dc00456 // ldr q22, [x2, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dca5 // fmul v5.4s, v5.4s, v22.4s
+	WORD $0x3dc00856 // ldr q22, [x2, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dcc6 // fmul v6.4s, v6.4s, v22.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_337
 	TBZ $1, R11, fewer_337
-	WORD $0xfd400215 // ldr d21, [x16]
+	WORD $0xfd400216 // ldr d22, [x16]
 	TBZ $0, R11, end_337
 	ADD $8, R16, R17
-	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	WORD $0x4d408236 // ld1 {v22.s}[2], [x17]
 	JMP end_337
 fewer_337:
-	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
 	TBZ $0, R11, end_337
-	WORD $0xbd400215 // ldr s21, [x16]
+	WORD $0xbd400216 // ldr s22, [x16]
 	JMP end_337
 four_337:
-	WORD $0x3dc00215 // ldr q21, [x16]
+	WORD $0x3dc00216 // ldr q22, [x16]
 end_337:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dce7 // fmul v7.4s, v7.4s, v21.4s
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dce7 // fmul v7.4s, v7.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00055 // ldr q21, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd08 // fmul v8.4s, v8.4s, v21.4s
-	WORD $0x3dc00455 // ldr q21, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd29 // fmul v9.4s, v9.4s, v21.4s
-	WORD $0x3dc00855 // ldr q21, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd4a // fmul v10.4s, v10.4s, v21.4s
+	WORD $0x3dc00056 // ldr q22, [x2, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd08 // fmul v8.4s, v8.4s, v22.4s
+	WORD $0x3dc00456 // ldr q22, [x2, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd29 // fmul v9.4s, v9.4s, v22.4s
+	WORD $0x3dc00856 // ldr q22, [x2, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd4a // fmul v10.4s, v10.4s, v22.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_338
 	TBZ $1, R11, fewer_338
-	WORD $0xfd400215 // ldr d21, [x16]
+	WORD $0xfd400216 // ldr d22, [x16]
 	TBZ $0, R11, end_338
 	ADD $8, R16, R17
-	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	WORD $0x4d408236 // ld1 {v22.s}[2], [x17]
 	JMP end_338
 fewer_338:
-	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
 	TBZ $0, R11, end_338
-	WORD $0xbd400215 // ldr s21, [x16]
+	WORD $0xbd400216 // ldr s22, [x16]
 	JMP end_338
 four_338:
-	WORD $0x3dc00215 // ldr q21, [x16]
+	WORD $0x3dc00216 // ldr q22, [x16]
 end_338:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd6b // fmul v11.4s, v11.4s, v21.4s
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd6b // fmul v11.4s, v11.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00055 // ldr q21, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35dd8c // fmul v12.4s, v12.4s, v21.4s
-	WORD $0x3dc00455 // ldr q21, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35ddad // fmul v13.4s, v13.4s, v21.4s
-	WORD $0x3dc00855 // ldr q21, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35ddce // fmul v14.4s, v14.4s, v21.4s
+	WORD $0x3dc00056 // ldr q22, [x2, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36dd8c // fmul v12.4s, v12.4s, v22.4s
+	WORD $0x3dc00456 // ldr q22, [x2, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36ddad // fmul v13.4s, v13.4s, v22.4s
+	WORD $0x3dc00856 // ldr q22, [x2, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36ddce // fmul v14.4s, v14.4s, v22.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_339
 	TBZ $1, R11, fewer_339
-	WORD $0xfd400215 // ldr d21, [x16]
+	WORD $0xfd400216 // ldr d22, [x16]
 	TBZ $0, R11, end_339
 	ADD $8, R16, R17
-	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	WORD $0x4d408236 // ld1 {v22.s}[2], [x17]
 	JMP end_339
 fewer_339:
-	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
 	TBZ $0, R11, end_339
-	WORD $0xbd400215 // ldr s21, [x16]
+	WORD $0xbd400216 // ldr s22, [x16]
 	JMP end_339
 four_339:
-	WORD $0x3dc00215 // ldr q21, [x16]
+	WORD $0x3dc00216 // ldr q22, [x16]
 end_339:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35ddef // fmul v15.4s, v15.4s, v21.4s
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36ddef // fmul v15.4s, v15.4s, v22.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00055 // ldr q21, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35de10 // fmul v16.4s, v16.4s, v21.4s
-	WORD $0x3dc00455 // ldr q21, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35de31 // fmul v17.4s, v17.4s, v21.4s
-	WORD $0x3dc00855 // ldr q21, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb5 // and v21.16b, v21.16b, v20.16b
-	WORD $0x6e35de52 // fmul v18.4s, v18.4s, v21.4s
+	WORD $0x3dc00056 // ldr q22, [x2, #0]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36de10 // fmul v16.4s, v16.4s, v22.4s
+	WORD $0x3dc00456 // ldr q22, [x2, #16]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36de31 // fmul v17.4s, v17.4s, v22.4s
+	WORD $0x3dc00856 // ldr q22, [x2, #32]
+	WORD $0x6eb4e6d6 // fcmgt v22.4s, v22.4s, v20.4s
+	WORD $0x4e351ed6 // and v22.16b, v22.16b, v21.16b
+	WORD $0x6e36de52 // fmul v18.4s, v18.4s, v22.4s
 	ADD $48, R2, R16
 	TBNZ $2, R11, four_340
 	TBZ $1, R11, fewer_340
-	WORD $0xfd400215 // ldr d21, [x16]
+	WORD $0xfd400216 // ldr d22, [x16]
 	TBZ $0, R11, end_340
 	ADD $8, R16, R17
-	WORD $0x4d408235 // ld1 {v21.s}[2], [x17]
+	WORD $0x4d408236 // ld1 {v22.s}[2], [x17]
 	JMP end_340
 fewer_340:
-	WORD $0x4f000415 // movi v21.4s, #0
+	WORD $0x4f000416 // movi v22.4s, #0
 	TBZ $0, R11, end_340
-	WORD $0xbd400215 // ldr s21, [x16]
+	WORD $0xbd400216 // ldr s22, [x16]
 	JMP end_340
 four_340:
-	WORD $0x3dc00215 // ldr q21, [x16]
+	WORD $0x3dc00216 // ldr q22, [x16]
 end_340:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee6b5 // fcmgt v21.4s, v21.4s, v30.4s
-	WORD $0x4e341eb4 // and v20.16b, v21.16b, v20.16b
+	WORD $0x6eb4e6d4 // fcmgt v20.4s, v22.4s, v20.4s
+	WORD $0x4e351e94 // and v20.16b, v20.16b, v21.16b
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
 	JMP plain533
 relu534:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d4 // fcmge v20.4s, v30.4s, v0.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e201e80 // and v0.16b, v20.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d4 // fcmge v20.4s, v30.4s, v1.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e211e81 // and v1.16b, v20.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d4 // fcmge v20.4s, v30.4s, v2.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e221e82 // and v2.16b, v20.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d4 // fcmge v20.4s, v30.4s, v3.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e231e83 // and v3.16b, v20.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d4 // fcmge v20.4s, v30.4s, v4.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e241e84 // and v4.16b, v20.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d4 // fcmge v20.4s, v30.4s, v5.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e251e85 // and v5.16b, v20.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d4 // fcmge v20.4s, v30.4s, v6.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e261e86 // and v6.16b, v20.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d4 // fcmge v20.4s, v30.4s, v7.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e271e87 // and v7.16b, v20.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d4 // fcmge v20.4s, v30.4s, v8.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e281e88 // and v8.16b, v20.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d4 // fcmge v20.4s, v30.4s, v9.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e291e89 // and v9.16b, v20.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d4 // fcmge v20.4s, v30.4s, v10.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2a1e8a // and v10.16b, v20.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d4 // fcmge v20.4s, v30.4s, v11.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2b1e8b // and v11.16b, v20.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d4 // fcmge v20.4s, v30.4s, v12.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2c1e8c // and v12.16b, v20.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d4 // fcmge v20.4s, v30.4s, v13.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2d1e8d // and v13.16b, v20.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d4 // fcmge v20.4s, v30.4s, v14.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2e1e8e // and v14.16b, v20.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d4 // fcmge v20.4s, v30.4s, v15.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e2f1e8f // and v15.16b, v20.16b, v15.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e30e7d4 // fcmge v20.4s, v30.4s, v16.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e301e90 // and v16.16b, v20.16b, v16.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e31e7d4 // fcmge v20.4s, v30.4s, v17.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e311e91 // and v17.16b, v20.16b, v17.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e32e7d4 // fcmge v20.4s, v30.4s, v18.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e321e92 // and v18.16b, v20.16b, v18.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e33e7d4 // fcmge v20.4s, v30.4s, v19.4s
-	WORD $0x6e205a94 // not v20.16b, v20.16b
-	WORD $0x4e331e93 // and v19.16b, v20.16b, v19.16b
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e20f680 // fmax v0.4s, v20.4s, v0.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e21f681 // fmax v1.4s, v20.4s, v1.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e22f682 // fmax v2.4s, v20.4s, v2.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e23f683 // fmax v3.4s, v20.4s, v3.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e24f684 // fmax v4.4s, v20.4s, v4.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e25f685 // fmax v5.4s, v20.4s, v5.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e26f686 // fmax v6.4s, v20.4s, v6.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e27f687 // fmax v7.4s, v20.4s, v7.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e28f688 // fmax v8.4s, v20.4s, v8.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e29f689 // fmax v9.4s, v20.4s, v9.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2af68a // fmax v10.4s, v20.4s, v10.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2bf68b // fmax v11.4s, v20.4s, v11.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2cf68c // fmax v12.4s, v20.4s, v12.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2df68d // fmax v13.4s, v20.4s, v13.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2ef68e // fmax v14.4s, v20.4s, v14.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e2ff68f // fmax v15.4s, v20.4s, v15.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e30f690 // fmax v16.4s, v20.4s, v16.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e31f691 // fmax v17.4s, v20.4s, v17.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e32f692 // fmax v18.4s, v20.4s, v18.4s
+	WORD $0x4f000414 // movi v20.4s, #0
+	WORD $0x4e33f693 // fmax v19.4s, v20.4s, v19.4s
 plain533:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -16334,228 +15688,184 @@ summed539:
 	CMP $0x01, R17
 	BLT plain540
 	BEQ relu541
+	WORD $0x3dc03670 // ldr q16, [x19, #208]
+	WORD $0x4f00040f // movi v15.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc0366f // ldr q15, [x19, #208]
-	WORD $0x3dc00050 // ldr q16, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dc00 // fmul v0.4s, v0.4s, v16.4s
-	WORD $0x3dc00450 // ldr q16, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dc21 // fmul v1.4s, v1.4s, v16.4s
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc00 // fmul v0.4s, v0.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc21 // fmul v1.4s, v1.4s, v17.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_352
 	TBZ $1, R11, fewer_352
-	WORD $0xfd400210 // ldr d16, [x16]
+	WORD $0xfd400211 // ldr d17, [x16]
 	TBZ $0, R11, end_352
 	ADD $8, R16, R17
-	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
 	JMP end_352
 fewer_352:
-	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
 	TBZ $0, R11, end_352
-	WORD $0xbd400210 // ldr s16, [x16]
+	WORD $0xbd400211 // ldr s17, [x16]
 	JMP end_352
 four_352:
-	WORD $0x3dc00210 // ldr q16, [x16]
+	WORD $0x3dc00211 // ldr q17, [x16]
 end_352:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dc42 // fmul v2.4s, v2.4s, v16.4s
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc42 // fmul v2.4s, v2.4s, v17.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00050 // ldr q16, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dc63 // fmul v3.4s, v3.4s, v16.4s
-	WORD $0x3dc00450 // ldr q16, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dc84 // fmul v4.4s, v4.4s, v16.4s
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc63 // fmul v3.4s, v3.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dc84 // fmul v4.4s, v4.4s, v17.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_353
 	TBZ $1, R11, fewer_353
-	WORD $0xfd400210 // ldr d16, [x16]
+	WORD $0xfd400211 // ldr d17, [x16]
 	TBZ $0, R11, end_353
 	ADD $8, R16, R17
-	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
 	JMP end_353
 fewer_353:
-	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
 	TBZ $0, R11, end_353
-	WORD $0xbd400210 // ldr s16, [x16]
+	WORD $0xbd400211 // ldr s17, [x16]
 	JMP end_353
 four_353:
-	WORD $0x3dc00210 // ldr q16, [x16]
+	WORD $0x3dc00211 // ldr q17, [x16]
 end_353:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dca5 // fmul v5.4s, v5.4s, v16.4s
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dca5 // fmul v5.4s, v5.4s, v17.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00050 // ldr q16, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dcc6 // fmul v6.4s, v6.4s, v16.4s
-	WORD $0x3dc00450 // ldr q16, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dce7 // fmul v7.4s, v7.4s, v16.4s
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dcc6 // fmul v6.4s, v6.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dce7 // fmul v7.4s, v7.4s, v17.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_354
 	TBZ $1, R11, fewer_354
-	WORD $0xfd400210 // ldr d16, [x16]
+	WORD $0xfd400211 // ldr d17, [x16]
 	TBZ $0, R11, end_354
 	ADD $8, R16, R17
-	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
 	JMP end_354
 fewer_354:
-	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
 	TBZ $0, R11, end_354
-	WORD $0xbd400210 // ldr s16, [x16]
+	WORD $0xbd400211 // ldr s17, [x16]
 	JMP end_354
 four_354:
-	WORD $0x3dc00210 // ldr q16, [x16]
+	WORD $0x3dc00211 // ldr q17, [x16]
 end_354:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dd08 // fmul v8.4s, v8.4s, v16.4s
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd08 // fmul v8.4s, v8.4s, v17.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00050 // ldr q16, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dd29 // fmul v9.4s, v9.4s, v16.4s
-	WORD $0x3dc00450 // ldr q16, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dd4a // fmul v10.4s, v10.4s, v16.4s
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd29 // fmul v9.4s, v9.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd4a // fmul v10.4s, v10.4s, v17.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_355
 	TBZ $1, R11, fewer_355
-	WORD $0xfd400210 // ldr d16, [x16]
+	WORD $0xfd400211 // ldr d17, [x16]
 	TBZ $0, R11, end_355
 	ADD $8, R16, R17
-	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
 	JMP end_355
 fewer_355:
-	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
 	TBZ $0, R11, end_355
-	WORD $0xbd400210 // ldr s16, [x16]
+	WORD $0xbd400211 // ldr s17, [x16]
 	JMP end_355
 four_355:
-	WORD $0x3dc00210 // ldr q16, [x16]
+	WORD $0x3dc00211 // ldr q17, [x16]
 end_355:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dd6b // fmul v11.4s, v11.4s, v16.4s
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd6b // fmul v11.4s, v11.4s, v17.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00050 // ldr q16, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30dd8c // fmul v12.4s, v12.4s, v16.4s
-	WORD $0x3dc00450 // ldr q16, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e10 // and v16.16b, v16.16b, v15.16b
-	WORD $0x6e30ddad // fmul v13.4s, v13.4s, v16.4s
+	WORD $0x3dc00051 // ldr q17, [x2, #0]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31dd8c // fmul v12.4s, v12.4s, v17.4s
+	WORD $0x3dc00451 // ldr q17, [x2, #16]
+	WORD $0x6eafe631 // fcmgt v17.4s, v17.4s, v15.4s
+	WORD $0x4e301e31 // and v17.16b, v17.16b, v16.16b
+	WORD $0x6e31ddad // fmul v13.4s, v13.4s, v17.4s
 	ADD $32, R2, R16
 	TBNZ $2, R11, four_356
 	TBZ $1, R11, fewer_356
-	WORD $0xfd400210 // ldr d16, [x16]
+	WORD $0xfd400211 // ldr d17, [x16]
 	TBZ $0, R11, end_356
 	ADD $8, R16, R17
-	WORD $0x4d408230 // ld1 {v16.s}[2], [x17]
+	WORD $0x4d408231 // ld1 {v17.s}[2], [x17]
 	JMP end_356
 fewer_356:
-	WORD $0x4f000410 // movi v16.4s, #0
+	WORD $0x4f000411 // movi v17.4s, #0
 	TBZ $0, R11, end_356
-	WORD $0xbd400210 // ldr s16, [x16]
+	WORD $0xbd400211 // ldr s17, [x16]
 	JMP end_356
 four_356:
-	WORD $0x3dc00210 // ldr q16, [x16]
+	WORD $0x3dc00211 // ldr q17, [x16]
 end_356:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee610 // fcmgt v16.4s, v16.4s, v30.4s
-	WORD $0x4e2f1e0f // and v15.16b, v16.16b, v15.16b
+	WORD $0x6eafe62f // fcmgt v15.4s, v17.4s, v15.4s
+	WORD $0x4e301def // and v15.16b, v15.16b, v16.16b
 	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
 	JMP plain540
 relu541:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7cf // fcmge v15.4s, v30.4s, v0.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e201de0 // and v0.16b, v15.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7cf // fcmge v15.4s, v30.4s, v1.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e211de1 // and v1.16b, v15.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7cf // fcmge v15.4s, v30.4s, v2.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e221de2 // and v2.16b, v15.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7cf // fcmge v15.4s, v30.4s, v3.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e231de3 // and v3.16b, v15.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7cf // fcmge v15.4s, v30.4s, v4.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e241de4 // and v4.16b, v15.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7cf // fcmge v15.4s, v30.4s, v5.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e251de5 // and v5.16b, v15.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7cf // fcmge v15.4s, v30.4s, v6.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e261de6 // and v6.16b, v15.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7cf // fcmge v15.4s, v30.4s, v7.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e271de7 // and v7.16b, v15.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7cf // fcmge v15.4s, v30.4s, v8.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e281de8 // and v8.16b, v15.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7cf // fcmge v15.4s, v30.4s, v9.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e291de9 // and v9.16b, v15.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7cf // fcmge v15.4s, v30.4s, v10.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e2a1dea // and v10.16b, v15.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7cf // fcmge v15.4s, v30.4s, v11.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e2b1deb // and v11.16b, v15.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7cf // fcmge v15.4s, v30.4s, v12.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e2c1dec // and v12.16b, v15.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7cf // fcmge v15.4s, v30.4s, v13.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e2d1ded // and v13.16b, v15.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7cf // fcmge v15.4s, v30.4s, v14.4s
-	WORD $0x6e2059ef // not v15.16b, v15.16b
-	WORD $0x4e2e1dee // and v14.16b, v15.16b, v14.16b
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e20f5e0 // fmax v0.4s, v15.4s, v0.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e21f5e1 // fmax v1.4s, v15.4s, v1.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e22f5e2 // fmax v2.4s, v15.4s, v2.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e23f5e3 // fmax v3.4s, v15.4s, v3.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e24f5e4 // fmax v4.4s, v15.4s, v4.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e25f5e5 // fmax v5.4s, v15.4s, v5.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e26f5e6 // fmax v6.4s, v15.4s, v6.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e27f5e7 // fmax v7.4s, v15.4s, v7.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e28f5e8 // fmax v8.4s, v15.4s, v8.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e29f5e9 // fmax v9.4s, v15.4s, v9.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e2af5ea // fmax v10.4s, v15.4s, v10.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e2bf5eb // fmax v11.4s, v15.4s, v11.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e2cf5ec // fmax v12.4s, v15.4s, v12.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e2df5ed // fmax v13.4s, v15.4s, v13.4s
+	WORD $0x4f00040f // movi v15.4s, #0
+	WORD $0x4e2ef5ee // fmax v14.4s, v15.4s, v14.4s
 plain540:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -16814,183 +16124,154 @@ summed546:
 	CMP $0x01, R17
 	BLT plain547
 	BEQ relu548
+	WORD $0x3dc0366b // ldr q11, [x19, #208]
+	WORD $0x4f00040a // movi v10.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc0366a // ldr q10, [x19, #208]
-	WORD $0x3dc0004b // ldr q11, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdc00 // fmul v0.4s, v0.4s, v11.4s
+	WORD $0x3dc0004c // ldr q12, [x2, #0]
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdc00 // fmul v0.4s, v0.4s, v12.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_368
 	TBZ $1, R11, fewer_368
-	WORD $0xfd40020b // ldr d11, [x16]
+	WORD $0xfd40020c // ldr d12, [x16]
 	TBZ $0, R11, end_368
 	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	WORD $0x4d40822c // ld1 {v12.s}[2], [x17]
 	JMP end_368
 fewer_368:
-	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
 	TBZ $0, R11, end_368
-	WORD $0xbd40020b // ldr s11, [x16]
+	WORD $0xbd40020c // ldr s12, [x16]
 	JMP end_368
 four_368:
-	WORD $0x3dc0020b // ldr q11, [x16]
+	WORD $0x3dc0020c // ldr q12, [x16]
 end_368:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdc21 // fmul v1.4s, v1.4s, v11.4s
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdc21 // fmul v1.4s, v1.4s, v12.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004b // ldr q11, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdc42 // fmul v2.4s, v2.4s, v11.4s
+	WORD $0x3dc0004c // ldr q12, [x2, #0]
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdc42 // fmul v2.4s, v2.4s, v12.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_369
 	TBZ $1, R11, fewer_369
-	WORD $0xfd40020b // ldr d11, [x16]
+	WORD $0xfd40020c // ldr d12, [x16]
 	TBZ $0, R11, end_369
 	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	WORD $0x4d40822c // ld1 {v12.s}[2], [x17]
 	JMP end_369
 fewer_369:
-	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
 	TBZ $0, R11, end_369
-	WORD $0xbd40020b // ldr s11, [x16]
+	WORD $0xbd40020c // ldr s12, [x16]
 	JMP end_369
 four_369:
-	WORD $0x3dc0020b // ldr q11, [x16]
+	WORD $0x3dc0020c // ldr q12, [x16]
 end_369:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdc63 // fmul v3.4s, v3.4s, v11.4s
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdc63 // fmul v3.4s, v3.4s, v12.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004b // ldr q11, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdc84 // fmul v4.4s, v4.4s, v11.4s
+	WORD $0x3dc0004c // ldr q12, [x2, #0]
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdc84 // fmul v4.4s, v4.4s, v12.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_370
 	TBZ $1, R11, fewer_370
-	WORD $0xfd40020b // ldr d11, [x16]
+	WORD $0xfd40020c // ldr d12, [x16]
 	TBZ $0, R11, end_370
 	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	WORD $0x4d40822c // ld1 {v12.s}[2], [x17]
 	JMP end_370
 fewer_370:
-	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
 	TBZ $0, R11, end_370
-	WORD $0xbd40020b // ldr s11, [x16]
+	WORD $0xbd40020c // ldr s12, [x16]
 	JMP end_370
 four_370:
-	WORD $0x3dc0020b // ldr q11, [x16]
+	WORD $0x3dc0020c // ldr q12, [x16]
 end_370:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdca5 // fmul v5.4s, v5.4s, v11.4s
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdca5 // fmul v5.4s, v5.4s, v12.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004b // ldr q11, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdcc6 // fmul v6.4s, v6.4s, v11.4s
+	WORD $0x3dc0004c // ldr q12, [x2, #0]
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdcc6 // fmul v6.4s, v6.4s, v12.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_371
 	TBZ $1, R11, fewer_371
-	WORD $0xfd40020b // ldr d11, [x16]
+	WORD $0xfd40020c // ldr d12, [x16]
 	TBZ $0, R11, end_371
 	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	WORD $0x4d40822c // ld1 {v12.s}[2], [x17]
 	JMP end_371
 fewer_371:
-	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
 	TBZ $0, R11, end_371
-	WORD $0xbd40020b // ldr s11, [x16]
+	WORD $0xbd40020c // ldr s12, [x16]
 	JMP end_371
 four_371:
-	WORD $0x3dc0020b // ldr q11, [x16]
+	WORD $0x3dc0020c // ldr q12, [x16]
 end_371:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdce7 // fmul v7.4s, v7.4s, v11.4s
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdce7 // fmul v7.4s, v7.4s, v12.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004b // ldr q11, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6b // and v11.16b, v11.16b, v10.16b
-	WORD $0x6e2bdd08 // fmul v8.4s, v8.4s, v11.4s
+	WORD $0x3dc0004c // ldr q12, [x2, #0]
+	WORD $0x6eaae58c // fcmgt v12.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d8c // and v12.16b, v12.16b, v11.16b
+	WORD $0x6e2cdd08 // fmul v8.4s, v8.4s, v12.4s
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_372
 	TBZ $1, R11, fewer_372
-	WORD $0xfd40020b // ldr d11, [x16]
+	WORD $0xfd40020c // ldr d12, [x16]
 	TBZ $0, R11, end_372
 	ADD $8, R16, R17
-	WORD $0x4d40822b // ld1 {v11.s}[2], [x17]
+	WORD $0x4d40822c // ld1 {v12.s}[2], [x17]
 	JMP end_372
 fewer_372:
-	WORD $0x4f00040b // movi v11.4s, #0
+	WORD $0x4f00040c // movi v12.4s, #0
 	TBZ $0, R11, end_372
-	WORD $0xbd40020b // ldr s11, [x16]
+	WORD $0xbd40020c // ldr s12, [x16]
 	JMP end_372
 four_372:
-	WORD $0x3dc0020b // ldr q11, [x16]
+	WORD $0x3dc0020c // ldr q12, [x16]
 end_372:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee56b // fcmgt v11.4s, v11.4s, v30.4s
-	WORD $0x4e2a1d6a // and v10.16b, v11.16b, v10.16b
+	WORD $0x6eaae58a // fcmgt v10.4s, v12.4s, v10.4s
+	WORD $0x4e2b1d4a // and v10.16b, v10.16b, v11.16b
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
 	JMP plain547
 relu548:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7ca // fcmge v10.4s, v30.4s, v0.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e201d40 // and v0.16b, v10.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7ca // fcmge v10.4s, v30.4s, v1.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e211d41 // and v1.16b, v10.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7ca // fcmge v10.4s, v30.4s, v2.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e221d42 // and v2.16b, v10.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7ca // fcmge v10.4s, v30.4s, v3.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e231d43 // and v3.16b, v10.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7ca // fcmge v10.4s, v30.4s, v4.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e241d44 // and v4.16b, v10.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7ca // fcmge v10.4s, v30.4s, v5.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e251d45 // and v5.16b, v10.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7ca // fcmge v10.4s, v30.4s, v6.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e261d46 // and v6.16b, v10.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7ca // fcmge v10.4s, v30.4s, v7.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e271d47 // and v7.16b, v10.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7ca // fcmge v10.4s, v30.4s, v8.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e281d48 // and v8.16b, v10.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7ca // fcmge v10.4s, v30.4s, v9.4s
-	WORD $0x6e20594a // not v10.16b, v10.16b
-	WORD $0x4e291d49 // and v9.16b, v10.16b, v9.16b
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e21f541 // fmax v1.4s, v10.4s, v1.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e22f542 // fmax v2.4s, v10.4s, v2.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e23f543 // fmax v3.4s, v10.4s, v3.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e24f544 // fmax v4.4s, v10.4s, v4.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e25f545 // fmax v5.4s, v10.4s, v5.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e26f546 // fmax v6.4s, v10.4s, v6.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e27f547 // fmax v7.4s, v10.4s, v7.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e28f548 // fmax v8.4s, v10.4s, v8.4s
+	WORD $0x4f00040a // movi v10.4s, #0
+	WORD $0x4e29f549 // fmax v9.4s, v10.4s, v9.4s
 plain547:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
@@ -17219,133 +16500,119 @@ summed552:
 	CMP $0x01, R17
 	BLT plain553
 	BEQ relu554
+	WORD $0x3dc03666 // ldr q6, [x19, #208]
+	WORD $0x4f000405 // movi v5.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03665 // ldr q5, [x19, #208]
 	TBNZ $2, R6, four_384
 	TBZ $1, R6, fewer_384
-	WORD $0xfd400046 // ldr d6, [x2]
+	WORD $0xfd400047 // ldr d7, [x2]
 	TBZ $0, R6, end_384
 	ADD $8, R2, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
 	JMP end_384
 fewer_384:
-	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
 	TBZ $0, R6, end_384
-	WORD $0xbd400046 // ldr s6, [x2]
+	WORD $0xbd400047 // ldr s7, [x2]
 	JMP end_384
 four_384:
-	WORD $0x3dc00046 // ldr q6, [x2]
+	WORD $0x3dc00047 // ldr q7, [x2]
 end_384:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x6e26dc00 // fmul v0.4s, v0.4s, v6.4s
+	WORD $0x6ea5e4e7 // fcmgt v7.4s, v7.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_385
 	TBZ $1, R6, fewer_385
-	WORD $0xfd400046 // ldr d6, [x2]
+	WORD $0xfd400047 // ldr d7, [x2]
 	TBZ $0, R6, end_385
 	ADD $8, R2, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
 	JMP end_385
 fewer_385:
-	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
 	TBZ $0, R6, end_385
-	WORD $0xbd400046 // ldr s6, [x2]
+	WORD $0xbd400047 // ldr s7, [x2]
 	JMP end_385
 four_385:
-	WORD $0x3dc00046 // ldr q6, [x2]
+	WORD $0x3dc00047 // ldr q7, [x2]
 end_385:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x6e26dc21 // fmul v1.4s, v1.4s, v6.4s
+	WORD $0x6ea5e4e7 // fcmgt v7.4s, v7.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_386
 	TBZ $1, R6, fewer_386
-	WORD $0xfd400046 // ldr d6, [x2]
+	WORD $0xfd400047 // ldr d7, [x2]
 	TBZ $0, R6, end_386
 	ADD $8, R2, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
 	JMP end_386
 fewer_386:
-	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
 	TBZ $0, R6, end_386
-	WORD $0xbd400046 // ldr s6, [x2]
+	WORD $0xbd400047 // ldr s7, [x2]
 	JMP end_386
 four_386:
-	WORD $0x3dc00046 // ldr q6, [x2]
+	WORD $0x3dc00047 // ldr q7, [x2]
 end_386:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x6e26dc42 // fmul v2.4s, v2.4s, v6.4s
+	WORD $0x6ea5e4e7 // fcmgt v7.4s, v7.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_387
 	TBZ $1, R6, fewer_387
-	WORD $0xfd400046 // ldr d6, [x2]
+	WORD $0xfd400047 // ldr d7, [x2]
 	TBZ $0, R6, end_387
 	ADD $8, R2, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
 	JMP end_387
 fewer_387:
-	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
 	TBZ $0, R6, end_387
-	WORD $0xbd400046 // ldr s6, [x2]
+	WORD $0xbd400047 // ldr s7, [x2]
 	JMP end_387
 four_387:
-	WORD $0x3dc00046 // ldr q6, [x2]
+	WORD $0x3dc00047 // ldr q7, [x2]
 end_387:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
-	WORD $0x4e251cc6 // and v6.16b, v6.16b, v5.16b
-	WORD $0x6e26dc63 // fmul v3.4s, v3.4s, v6.4s
+	WORD $0x6ea5e4e7 // fcmgt v7.4s, v7.4s, v5.4s
+	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
+	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_388
 	TBZ $1, R6, fewer_388
-	WORD $0xfd400046 // ldr d6, [x2]
+	WORD $0xfd400047 // ldr d7, [x2]
 	TBZ $0, R6, end_388
 	ADD $8, R2, R17
-	WORD $0x4d408226 // ld1 {v6.s}[2], [x17]
+	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
 	JMP end_388
 fewer_388:
-	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4f000407 // movi v7.4s, #0
 	TBZ $0, R6, end_388
-	WORD $0xbd400046 // ldr s6, [x2]
+	WORD $0xbd400047 // ldr s7, [x2]
 	JMP end_388
 four_388:
-	WORD $0x3dc00046 // ldr q6, [x2]
+	WORD $0x3dc00047 // ldr q7, [x2]
 end_388:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4c6 // fcmgt v6.4s, v6.4s, v30.4s
-	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x6ea5e4e5 // fcmgt v5.4s, v7.4s, v5.4s
+	WORD $0x4e261ca5 // and v5.16b, v5.16b, v6.16b
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
 	JMP plain553
 relu554:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c5 // fcmge v5.4s, v30.4s, v0.4s
-	WORD $0x6e2058a5 // not v5.16b, v5.16b
-	WORD $0x4e201ca0 // and v0.16b, v5.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c5 // fcmge v5.4s, v30.4s, v1.4s
-	WORD $0x6e2058a5 // not v5.16b, v5.16b
-	WORD $0x4e211ca1 // and v1.16b, v5.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c5 // fcmge v5.4s, v30.4s, v2.4s
-	WORD $0x6e2058a5 // not v5.16b, v5.16b
-	WORD $0x4e221ca2 // and v2.16b, v5.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c5 // fcmge v5.4s, v30.4s, v3.4s
-	WORD $0x6e2058a5 // not v5.16b, v5.16b
-	WORD $0x4e231ca3 // and v3.16b, v5.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c5 // fcmge v5.4s, v30.4s, v4.4s
-	WORD $0x6e2058a5 // not v5.16b, v5.16b
-	WORD $0x4e241ca4 // and v4.16b, v5.16b, v4.16b
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4e21f4a1 // fmax v1.4s, v5.4s, v1.4s
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4e22f4a2 // fmax v2.4s, v5.4s, v2.4s
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4e23f4a3 // fmax v3.4s, v5.4s, v3.4s
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
 plain553:
 	TBNZ $2, R6, four_389
 	TBZ $1, R6, fewer_389
@@ -17561,236 +16828,165 @@ summed562:
 	CMP $0x01, R17
 	BLT plain563
 	BEQ relu564
+	WORD $0x3dc03679 // ldr q25, [x19, #208]
+	WORD $0x4f000418 // movi v24.4s, #0
 	MOVD R3, R12
-	WORD $0x3dc03678 // ldr q24, [x19, #208]
-	WORD $0x3dc00199 // ldr q25, [x12, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x3dc00599 // ldr q25, [x12, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x3dc00999 // ldr q25, [x12, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
-	WORD $0x3dc00d99 // ldr q25, [x12, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x3dc0019a // ldr q26, [x12, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc00 // fmul v0.4s, v0.4s, v26.4s
+	WORD $0x3dc0059a // ldr q26, [x12, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc21 // fmul v1.4s, v1.4s, v26.4s
+	WORD $0x3dc0099a // ldr q26, [x12, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
+	WORD $0x3dc00d9a // ldr q26, [x12, #48]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R12
-	WORD $0x3dc00199 // ldr q25, [x12, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x3dc00599 // ldr q25, [x12, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x3dc00999 // ldr q25, [x12, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
-	WORD $0x3dc00d99 // ldr q25, [x12, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x3dc0019a // ldr q26, [x12, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD $0x3dc0059a // ldr q26, [x12, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD $0x3dc0099a // ldr q26, [x12, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
+	WORD $0x3dc00d9a // ldr q26, [x12, #48]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R12
-	WORD $0x3dc00199 // ldr q25, [x12, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x3dc00599 // ldr q25, [x12, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x3dc00999 // ldr q25, [x12, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
-	WORD $0x3dc00d99 // ldr q25, [x12, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x3dc0019a // ldr q26, [x12, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD $0x3dc0059a // ldr q26, [x12, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	WORD $0x3dc0099a // ldr q26, [x12, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
+	WORD $0x3dc00d9a // ldr q26, [x12, #48]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R12
-	WORD $0x3dc00199 // ldr q25, [x12, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x3dc00599 // ldr q25, [x12, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x3dc00999 // ldr q25, [x12, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
-	WORD $0x3dc00d99 // ldr q25, [x12, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x3dc0019a // ldr q26, [x12, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	WORD $0x3dc0059a // ldr q26, [x12, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD $0x3dc0099a // ldr q26, [x12, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
+	WORD $0x3dc00d9a // ldr q26, [x12, #48]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R12
-	WORD $0x3dc00199 // ldr q25, [x12, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x3dc00599 // ldr q25, [x12, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
-	WORD $0x3dc00999 // ldr q25, [x12, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
-	WORD $0x3dc00d99 // ldr q25, [x12, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
+	WORD $0x3dc0019a // ldr q26, [x12, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD $0x3dc0059a // ldr q26, [x12, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD $0x3dc0099a // ldr q26, [x12, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
+	WORD $0x3dc00d9a // ldr q26, [x12, #48]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R12
-	WORD $0x3dc00199 // ldr q25, [x12, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
-	WORD $0x3dc00599 // ldr q25, [x12, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
-	WORD $0x3dc00999 // ldr q25, [x12, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
-	WORD $0x3dc00d99 // ldr q25, [x12, #48]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f38 // and v24.16b, v25.16b, v24.16b
+	WORD $0x3dc0019a // ldr q26, [x12, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x3dc0059a // ldr q26, [x12, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x3dc0099a // ldr q26, [x12, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
+	WORD $0x3dc00d9a // ldr q26, [x12, #48]
+	WORD $0x6eb8e758 // fcmgt v24.4s, v26.4s, v24.4s
+	WORD $0x4e391f18 // and v24.16b, v24.16b, v25.16b
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
 	JMP plain563
 relu564:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e201f00 // and v0.16b, v24.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d8 // fcmge v24.4s, v30.4s, v1.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e211f01 // and v1.16b, v24.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d8 // fcmge v24.4s, v30.4s, v2.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e221f02 // and v2.16b, v24.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d8 // fcmge v24.4s, v30.4s, v3.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e231f03 // and v3.16b, v24.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d8 // fcmge v24.4s, v30.4s, v4.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e241f04 // and v4.16b, v24.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d8 // fcmge v24.4s, v30.4s, v5.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e251f05 // and v5.16b, v24.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d8 // fcmge v24.4s, v30.4s, v6.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e261f06 // and v6.16b, v24.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d8 // fcmge v24.4s, v30.4s, v7.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e271f07 // and v7.16b, v24.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d8 // fcmge v24.4s, v30.4s, v8.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e281f08 // and v8.16b, v24.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d8 // fcmge v24.4s, v30.4s, v9.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e291f09 // and v9.16b, v24.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d8 // fcmge v24.4s, v30.4s, v10.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2a1f0a // and v10.16b, v24.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d8 // fcmge v24.4s, v30.4s, v11.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2b1f0b // and v11.16b, v24.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d8 // fcmge v24.4s, v30.4s, v12.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2c1f0c // and v12.16b, v24.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d8 // fcmge v24.4s, v30.4s, v13.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2d1f0d // and v13.16b, v24.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d8 // fcmge v24.4s, v30.4s, v14.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2e1f0e // and v14.16b, v24.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d8 // fcmge v24.4s, v30.4s, v15.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2f1f0f // and v15.16b, v24.16b, v15.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e30e7d8 // fcmge v24.4s, v30.4s, v16.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e301f10 // and v16.16b, v24.16b, v16.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e31e7d8 // fcmge v24.4s, v30.4s, v17.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e311f11 // and v17.16b, v24.16b, v17.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e32e7d8 // fcmge v24.4s, v30.4s, v18.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e321f12 // and v18.16b, v24.16b, v18.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e33e7d8 // fcmge v24.4s, v30.4s, v19.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e331f13 // and v19.16b, v24.16b, v19.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e34e7d8 // fcmge v24.4s, v30.4s, v20.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e341f14 // and v20.16b, v24.16b, v20.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e35e7d8 // fcmge v24.4s, v30.4s, v21.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e351f15 // and v21.16b, v24.16b, v21.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e36e7d8 // fcmge v24.4s, v30.4s, v22.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e361f16 // and v22.16b, v24.16b, v22.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e21f701 // fmax v1.4s, v24.4s, v1.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e22f702 // fmax v2.4s, v24.4s, v2.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e23f703 // fmax v3.4s, v24.4s, v3.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e24f704 // fmax v4.4s, v24.4s, v4.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e25f705 // fmax v5.4s, v24.4s, v5.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e26f706 // fmax v6.4s, v24.4s, v6.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e27f707 // fmax v7.4s, v24.4s, v7.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e28f708 // fmax v8.4s, v24.4s, v8.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e29f709 // fmax v9.4s, v24.4s, v9.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2af70a // fmax v10.4s, v24.4s, v10.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2bf70b // fmax v11.4s, v24.4s, v11.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2cf70c // fmax v12.4s, v24.4s, v12.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2df70d // fmax v13.4s, v24.4s, v13.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2ef70e // fmax v14.4s, v24.4s, v14.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2ff70f // fmax v15.4s, v24.4s, v15.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e30f710 // fmax v16.4s, v24.4s, v16.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e31f711 // fmax v17.4s, v24.4s, v17.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e32f712 // fmax v18.4s, v24.4s, v18.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e33f713 // fmax v19.4s, v24.4s, v19.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e34f714 // fmax v20.4s, v24.4s, v20.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e35f715 // fmax v21.4s, v24.4s, v21.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e36f716 // fmax v22.4s, v24.4s, v22.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e37f717 // fmax v23.4s, v24.4s, v23.4s
 plain563:
 	MOVD R1, R12
 	WORD $0x3d800180 // str q0, [x12, #0]
@@ -18062,326 +17258,255 @@ summed571:
 	CMP $0x01, R17
 	BLT plain572
 	BEQ relu573
+	WORD $0x3dc03679 // ldr q25, [x19, #208]
+	WORD $0x4f000418 // movi v24.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03678 // ldr q24, [x19, #208]
-	WORD $0x3dc00059 // ldr q25, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc00 // fmul v0.4s, v0.4s, v25.4s
-	WORD $0x3dc00459 // ldr q25, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc21 // fmul v1.4s, v1.4s, v25.4s
-	WORD $0x3dc00859 // ldr q25, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc42 // fmul v2.4s, v2.4s, v25.4s
+	WORD $0x3dc0005a // ldr q26, [x2, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc00 // fmul v0.4s, v0.4s, v26.4s
+	WORD $0x3dc0045a // ldr q26, [x2, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc21 // fmul v1.4s, v1.4s, v26.4s
+	WORD $0x3dc0085a // ldr q26, [x2, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc42 // fmul v2.4s, v2.4s, v26.4s
 	ADD $48, R2, R16
 	TBNZ $2, R12, four_401
 	TBZ $1, R12, fewer_401
-	WORD $0xfd400219 // ldr d25, [x16]
+	WORD $0xfd40021a // ldr d26, [x16]
 	TBZ $0, R12, end_401
 	ADD $8, R16, R17
-	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	WORD $0x4d40823a // ld1 {v26.s}[2], [x17]
 	JMP end_401
 fewer_401:
-	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
 	TBZ $0, R12, end_401
-	WORD $0xbd400219 // ldr s25, [x16]
+	WORD $0xbd40021a // ldr s26, [x16]
 	JMP end_401
 four_401:
-	WORD $0x3dc00219 // ldr q25, [x16]
+	WORD $0x3dc0021a // ldr q26, [x16]
 end_401:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc63 // fmul v3.4s, v3.4s, v25.4s
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc63 // fmul v3.4s, v3.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00059 // ldr q25, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dc84 // fmul v4.4s, v4.4s, v25.4s
-	WORD $0x3dc00459 // ldr q25, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dca5 // fmul v5.4s, v5.4s, v25.4s
-	WORD $0x3dc00859 // ldr q25, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dcc6 // fmul v6.4s, v6.4s, v25.4s
+	WORD $0x3dc0005a // ldr q26, [x2, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adc84 // fmul v4.4s, v4.4s, v26.4s
+	WORD $0x3dc0045a // ldr q26, [x2, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adca5 // fmul v5.4s, v5.4s, v26.4s
+	WORD $0x3dc0085a // ldr q26, [x2, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adcc6 // fmul v6.4s, v6.4s, v26.4s
 	ADD $48, R2, R16
 	TBNZ $2, R12, four_402
 	TBZ $1, R12, fewer_402
-	WORD $0xfd400219 // ldr d25, [x16]
+	WORD $0xfd40021a // ldr d26, [x16]
 	TBZ $0, R12, end_402
 	ADD $8, R16, R17
-	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	WORD $0x4d40823a // ld1 {v26.s}[2], [x17]
 	JMP end_402
 fewer_402:
-	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
 	TBZ $0, R12, end_402
-	WORD $0xbd400219 // ldr s25, [x16]
+	WORD $0xbd40021a // ldr s26, [x16]
 	JMP end_402
 four_402:
-	WORD $0x3dc00219 // ldr q25, [x16]
+	WORD $0x3dc0021a // ldr q26, [x16]
 end_402:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dce7 // fmul v7.4s, v7.4s, v25.4s
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adce7 // fmul v7.4s, v7.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00059 // ldr q25, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd08 // fmul v8.4s, v8.4s, v25.4s
-	WORD $0x3dc00459 // ldr q25, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd29 // fmul v9.4s, v9.4s, v25.4s
-	WORD $0x3dc00859 // ldr q25, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd4a // fmul v10.4s, v10.4s, v25.4s
+	WORD $0x3dc0005a // ldr q26, [x2, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add08 // fmul v8.4s, v8.4s, v26.4s
+	WORD $0x3dc0045a // ldr q26, [x2, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add29 // fmul v9.4s, v9.4s, v26.4s
+	WORD $0x3dc0085a // ldr q26, [x2, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add4a // fmul v10.4s, v10.4s, v26.4s
 	ADD $48, R2, R16
 	TBNZ $2, R12, four_403
 	TBZ $1, R12, fewer_403
-	WORD $0xfd400219 // ldr d25, [x16]
+	WORD $0xfd40021a // ldr d26, [x16]
 	TBZ $0, R12, end_403
 	ADD $8, R16, R17
-	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	WORD $0x4d40823a // ld1 {v26.s}[2], [x17]
 	JMP end_403
 fewer_403:
-	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
 	TBZ $0, R12, end_403
-	WORD $0xbd400219 // ldr s25, [x16]
+	WORD $0xbd40021a // ldr s26, [x16]
 	JMP end_403
 four_403:
-	WORD $0x3dc00219 // ldr q25, [x16]
+	WORD $0x3dc0021a // ldr q26, [x16]
 end_403:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd6b // fmul v11.4s, v11.4s, v25.4s
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add6b // fmul v11.4s, v11.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00059 // ldr q25, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39dd8c // fmul v12.4s, v12.4s, v25.4s
-	WORD $0x3dc00459 // ldr q25, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ddad // fmul v13.4s, v13.4s, v25.4s
-	WORD $0x3dc00859 // ldr q25, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ddce // fmul v14.4s, v14.4s, v25.4s
+	WORD $0x3dc0005a // ldr q26, [x2, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3add8c // fmul v12.4s, v12.4s, v26.4s
+	WORD $0x3dc0045a // ldr q26, [x2, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3addad // fmul v13.4s, v13.4s, v26.4s
+	WORD $0x3dc0085a // ldr q26, [x2, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3addce // fmul v14.4s, v14.4s, v26.4s
 	ADD $48, R2, R16
 	TBNZ $2, R12, four_404
 	TBZ $1, R12, fewer_404
-	WORD $0xfd400219 // ldr d25, [x16]
+	WORD $0xfd40021a // ldr d26, [x16]
 	TBZ $0, R12, end_404
 	ADD $8, R16, R17
-	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	WORD $0x4d40823a // ld1 {v26.s}[2], [x17]
 	JMP end_404
 fewer_404:
-	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
 	TBZ $0, R12, end_404
-	WORD $0xbd400219 // ldr s25, [x16]
+	WORD $0xbd40021a // ldr s26, [x16]
 	JMP end_404
 four_404:
-	WORD $0x3dc00219 // ldr q25, [x16]
+	WORD $0x3dc0021a // ldr q26, [x16]
 end_404:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ddef // fmul v15.4s, v15.4s, v25.4s
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3addef // fmul v15.4s, v15.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00059 // ldr q25, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de10 // fmul v16.4s, v16.4s, v25.4s
-	WORD $0x3dc00459 // ldr q25, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de31 // fmul v17.4s, v17.4s, v25.4s
-	WORD $0x3dc00859 // ldr q25, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de52 // fmul v18.4s, v18.4s, v25.4s
+	WORD $0x3dc0005a // ldr q26, [x2, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade10 // fmul v16.4s, v16.4s, v26.4s
+	WORD $0x3dc0045a // ldr q26, [x2, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade31 // fmul v17.4s, v17.4s, v26.4s
+	WORD $0x3dc0085a // ldr q26, [x2, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade52 // fmul v18.4s, v18.4s, v26.4s
 	ADD $48, R2, R16
 	TBNZ $2, R12, four_405
 	TBZ $1, R12, fewer_405
-	WORD $0xfd400219 // ldr d25, [x16]
+	WORD $0xfd40021a // ldr d26, [x16]
 	TBZ $0, R12, end_405
 	ADD $8, R16, R17
-	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	WORD $0x4d40823a // ld1 {v26.s}[2], [x17]
 	JMP end_405
 fewer_405:
-	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
 	TBZ $0, R12, end_405
-	WORD $0xbd400219 // ldr s25, [x16]
+	WORD $0xbd40021a // ldr s26, [x16]
 	JMP end_405
 four_405:
-	WORD $0x3dc00219 // ldr q25, [x16]
+	WORD $0x3dc0021a // ldr q26, [x16]
 end_405:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de73 // fmul v19.4s, v19.4s, v25.4s
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade73 // fmul v19.4s, v19.4s, v26.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00059 // ldr q25, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39de94 // fmul v20.4s, v20.4s, v25.4s
-	WORD $0x3dc00459 // ldr q25, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39deb5 // fmul v21.4s, v21.4s, v25.4s
-	WORD $0x3dc00859 // ldr q25, [x2, #32]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f39 // and v25.16b, v25.16b, v24.16b
-	WORD $0x6e39ded6 // fmul v22.4s, v22.4s, v25.4s
+	WORD $0x3dc0005a // ldr q26, [x2, #0]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3ade94 // fmul v20.4s, v20.4s, v26.4s
+	WORD $0x3dc0045a // ldr q26, [x2, #16]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3adeb5 // fmul v21.4s, v21.4s, v26.4s
+	WORD $0x3dc0085a // ldr q26, [x2, #32]
+	WORD $0x6eb8e75a // fcmgt v26.4s, v26.4s, v24.4s
+	WORD $0x4e391f5a // and v26.16b, v26.16b, v25.16b
+	WORD $0x6e3aded6 // fmul v22.4s, v22.4s, v26.4s
 	ADD $48, R2, R16
 	TBNZ $2, R12, four_406
 	TBZ $1, R12, fewer_406
-	WORD $0xfd400219 // ldr d25, [x16]
+	WORD $0xfd40021a // ldr d26, [x16]
 	TBZ $0, R12, end_406
 	ADD $8, R16, R17
-	WORD $0x4d408239 // ld1 {v25.s}[2], [x17]
+	WORD $0x4d40823a // ld1 {v26.s}[2], [x17]
 	JMP end_406
 fewer_406:
-	WORD $0x4f000419 // movi v25.4s, #0
+	WORD $0x4f00041a // movi v26.4s, #0
 	TBZ $0, R12, end_406
-	WORD $0xbd400219 // ldr s25, [x16]
+	WORD $0xbd40021a // ldr s26, [x16]
 	JMP end_406
 four_406:
-	WORD $0x3dc00219 // ldr q25, [x16]
+	WORD $0x3dc0021a // ldr q26, [x16]
 end_406:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee739 // fcmgt v25.4s, v25.4s, v30.4s
-	WORD $0x4e381f38 // and v24.16b, v25.16b, v24.16b
+	WORD $0x6eb8e758 // fcmgt v24.4s, v26.4s, v24.4s
+	WORD $0x4e391f18 // and v24.16b, v24.16b, v25.16b
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
 	JMP plain572
 relu573:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d8 // fcmge v24.4s, v30.4s, v0.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e201f00 // and v0.16b, v24.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d8 // fcmge v24.4s, v30.4s, v1.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e211f01 // and v1.16b, v24.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d8 // fcmge v24.4s, v30.4s, v2.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e221f02 // and v2.16b, v24.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d8 // fcmge v24.4s, v30.4s, v3.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e231f03 // and v3.16b, v24.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d8 // fcmge v24.4s, v30.4s, v4.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e241f04 // and v4.16b, v24.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d8 // fcmge v24.4s, v30.4s, v5.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e251f05 // and v5.16b, v24.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d8 // fcmge v24.4s, v30.4s, v6.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e261f06 // and v6.16b, v24.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d8 // fcmge v24.4s, v30.4s, v7.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e271f07 // and v7.16b, v24.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d8 // fcmge v24.4s, v30.4s, v8.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e281f08 // and v8.16b, v24.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d8 // fcmge v24.4s, v30.4s, v9.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e291f09 // and v9.16b, v24.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d8 // fcmge v24.4s, v30.4s, v10.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2a1f0a // and v10.16b, v24.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d8 // fcmge v24.4s, v30.4s, v11.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2b1f0b // and v11.16b, v24.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d8 // fcmge v24.4s, v30.4s, v12.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2c1f0c // and v12.16b, v24.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d8 // fcmge v24.4s, v30.4s, v13.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2d1f0d // and v13.16b, v24.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d8 // fcmge v24.4s, v30.4s, v14.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2e1f0e // and v14.16b, v24.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d8 // fcmge v24.4s, v30.4s, v15.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e2f1f0f // and v15.16b, v24.16b, v15.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e30e7d8 // fcmge v24.4s, v30.4s, v16.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e301f10 // and v16.16b, v24.16b, v16.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e31e7d8 // fcmge v24.4s, v30.4s, v17.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e311f11 // and v17.16b, v24.16b, v17.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e32e7d8 // fcmge v24.4s, v30.4s, v18.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e321f12 // and v18.16b, v24.16b, v18.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e33e7d8 // fcmge v24.4s, v30.4s, v19.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e331f13 // and v19.16b, v24.16b, v19.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e34e7d8 // fcmge v24.4s, v30.4s, v20.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e341f14 // and v20.16b, v24.16b, v20.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e35e7d8 // fcmge v24.4s, v30.4s, v21.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e351f15 // and v21.16b, v24.16b, v21.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e36e7d8 // fcmge v24.4s, v30.4s, v22.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e361f16 // and v22.16b, v24.16b, v22.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e37e7d8 // fcmge v24.4s, v30.4s, v23.4s
-	WORD $0x6e205b18 // not v24.16b, v24.16b
-	WORD $0x4e371f17 // and v23.16b, v24.16b, v23.16b
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e21f701 // fmax v1.4s, v24.4s, v1.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e22f702 // fmax v2.4s, v24.4s, v2.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e23f703 // fmax v3.4s, v24.4s, v3.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e24f704 // fmax v4.4s, v24.4s, v4.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e25f705 // fmax v5.4s, v24.4s, v5.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e26f706 // fmax v6.4s, v24.4s, v6.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e27f707 // fmax v7.4s, v24.4s, v7.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e28f708 // fmax v8.4s, v24.4s, v8.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e29f709 // fmax v9.4s, v24.4s, v9.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2af70a // fmax v10.4s, v24.4s, v10.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2bf70b // fmax v11.4s, v24.4s, v11.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2cf70c // fmax v12.4s, v24.4s, v12.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2df70d // fmax v13.4s, v24.4s, v13.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2ef70e // fmax v14.4s, v24.4s, v14.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e2ff70f // fmax v15.4s, v24.4s, v15.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e30f710 // fmax v16.4s, v24.4s, v16.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e31f711 // fmax v17.4s, v24.4s, v17.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e32f712 // fmax v18.4s, v24.4s, v18.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e33f713 // fmax v19.4s, v24.4s, v19.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e34f714 // fmax v20.4s, v24.4s, v20.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e35f715 // fmax v21.4s, v24.4s, v21.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e36f716 // fmax v22.4s, v24.4s, v22.4s
+	WORD $0x4f000418 // movi v24.4s, #0
+	WORD $0x4e37f717 // fmax v23.4s, v24.4s, v23.4s
 plain572:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -18708,272 +17833,219 @@ summed578:
 	CMP $0x01, R17
 	BLT plain579
 	BEQ relu580
+	WORD $0x3dc03673 // ldr q19, [x19, #208]
+	WORD $0x4f000412 // movi v18.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03672 // ldr q18, [x19, #208]
-	WORD $0x3dc00053 // ldr q19, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc00 // fmul v0.4s, v0.4s, v19.4s
-	WORD $0x3dc00453 // ldr q19, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc21 // fmul v1.4s, v1.4s, v19.4s
+	WORD $0x3dc00054 // ldr q20, [x2, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc00 // fmul v0.4s, v0.4s, v20.4s
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc21 // fmul v1.4s, v1.4s, v20.4s
 	ADD $32, R2, R16
 	TBNZ $2, R12, four_420
 	TBZ $1, R12, fewer_420
-	WORD $0xfd400213 // ldr d19, [x16]
+	WORD $0xfd400214 // ldr d20, [x16]
 	TBZ $0, R12, end_420
 	ADD $8, R16, R17
-	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
 	JMP end_420
 fewer_420:
-	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
 	TBZ $0, R12, end_420
-	WORD $0xbd400213 // ldr s19, [x16]
+	WORD $0xbd400214 // ldr s20, [x16]
 	JMP end_420
 four_420:
-	WORD $0x3dc00213 // ldr q19, [x16]
+	WORD $0x3dc00214 // ldr q20, [x16]
 end_420:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc42 // fmul v2.4s, v2.4s, v19.4s
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc42 // fmul v2.4s, v2.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00053 // ldr q19, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc63 // fmul v3.4s, v3.4s, v19.4s
-	WORD $0x3dc00453 // ldr q19, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dc84 // fmul v4.4s, v4.4s, v19.4s
+	WORD $0x3dc00054 // ldr q20, [x2, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc63 // fmul v3.4s, v3.4s, v20.4s
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dc84 // fmul v4.4s, v4.4s, v20.4s
 	ADD $32, R2, R16
 	TBNZ $2, R12, four_421
 	TBZ $1, R12, fewer_421
-	WORD $0xfd400213 // ldr d19, [x16]
+	WORD $0xfd400214 // ldr d20, [x16]
 	TBZ $0, R12, end_421
 	ADD $8, R16, R17
-	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
 	JMP end_421
 fewer_421:
-	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
 	TBZ $0, R12, end_421
-	WORD $0xbd400213 // ldr s19, [x16]
+	WORD $0xbd400214 // ldr s20, [x16]
 	JMP end_421
 four_421:
-	WORD $0x3dc00213 // ldr q19, [x16]
+	WORD $0x3dc00214 // ldr q20, [x16]
 end_421:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dca5 // fmul v5.4s, v5.4s, v19.4s
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dca5 // fmul v5.4s, v5.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00053 // ldr q19, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dcc6 // fmul v6.4s, v6.4s, v19.4s
-	WORD $0x3dc00453 // ldr q19, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dce7 // fmul v7.4s, v7.4s, v19.4s
+	WORD $0x3dc00054 // ldr q20, [x2, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dcc6 // fmul v6.4s, v6.4s, v20.4s
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dce7 // fmul v7.4s, v7.4s, v20.4s
 	ADD $32, R2, R16
 	TBNZ $2, R12, four_422
 	TBZ $1, R12, fewer_422
-	WORD $0xfd400213 // ldr d19, [x16]
+	WORD $0xfd400214 // ldr d20, [x16]
 	TBZ $0, R12, end_422
 	ADD $8, R16, R17
-	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
 	JMP end_422
 fewer_422:
-	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
 	TBZ $0, R12, end_422
-	WORD $0xbd400213 // ldr s19, [x16]
+	WORD $0xbd400214 // ldr s20, [x16]
 	JMP end_422
 four_422:
-	WORD $0x3dc00213 // ldr q19, [x16]
+	WORD $0x3dc00214 // ldr q20, [x16]
 end_422:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd08 // fmul v8.4s, v8.4s, v19.4s
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd08 // fmul v8.4s, v8.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00053 // ldr q19, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd29 // fmul v9.4s, v9.4s, v19.4s
-	WORD $0x3dc00453 // ldr q19, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd4a // fmul v10.4s, v10.4s, v19.4s
+	WORD $0x3dc00054 // ldr q20, [x2, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd29 // fmul v9.4s, v9.4s, v20.4s
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd4a // fmul v10.4s, v10.4s, v20.4s
 	ADD $32, R2, R16
 	TBNZ $2, R12, four_423
 	TBZ $1, R12, fewer_423
-	WORD $0xfd400213 // ldr d19, [x16]
+	WORD $0xfd400214 // ldr d20, [x16]
 	TBZ $0, R12, end_423
 	ADD $8, R16, R17
-	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
 	JMP end_423
 fewer_423:
-	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
 	TBZ $0, R12, end_423
-	WORD $0xbd400213 // ldr s19, [x16]
+	WORD $0xbd400214 // ldr s20, [x16]
 	JMP end_423
 four_423:
-	WORD $0x3dc00213 // ldr q19, [x16]
+	WORD $0x3dc00214 // ldr q20, [x16]
 end_423:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd6b // fmul v11.4s, v11.4s, v19.4s
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd6b // fmul v11.4s, v11.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00053 // ldr q19, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33dd8c // fmul v12.4s, v12.4s, v19.4s
-	WORD $0x3dc00453 // ldr q19, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33ddad // fmul v13.4s, v13.4s, v19.4s
+	WORD $0x3dc00054 // ldr q20, [x2, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34dd8c // fmul v12.4s, v12.4s, v20.4s
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34ddad // fmul v13.4s, v13.4s, v20.4s
 	ADD $32, R2, R16
 	TBNZ $2, R12, four_424
 	TBZ $1, R12, fewer_424
-	WORD $0xfd400213 // ldr d19, [x16]
+	WORD $0xfd400214 // ldr d20, [x16]
 	TBZ $0, R12, end_424
 	ADD $8, R16, R17
-	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
 	JMP end_424
 fewer_424:
-	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
 	TBZ $0, R12, end_424
-	WORD $0xbd400213 // ldr s19, [x16]
+	WORD $0xbd400214 // ldr s20, [x16]
 	JMP end_424
 four_424:
-	WORD $0x3dc00213 // ldr q19, [x16]
+	WORD $0x3dc00214 // ldr q20, [x16]
 end_424:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33ddce // fmul v14.4s, v14.4s, v19.4s
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34ddce // fmul v14.4s, v14.4s, v20.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc00053 // ldr q19, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33ddef // fmul v15.4s, v15.4s, v19.4s
-	WORD $0x3dc00453 // ldr q19, [x2, #16]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e73 // and v19.16b, v19.16b, v18.16b
-	WORD $0x6e33de10 // fmul v16.4s, v16.4s, v19.4s
+	WORD $0x3dc00054 // ldr q20, [x2, #0]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34ddef // fmul v15.4s, v15.4s, v20.4s
+	WORD $0x3dc00454 // ldr q20, [x2, #16]
+	WORD $0x6eb2e694 // fcmgt v20.4s, v20.4s, v18.4s
+	WORD $0x4e331e94 // and v20.16b, v20.16b, v19.16b
+	WORD $0x6e34de10 // fmul v16.4s, v16.4s, v20.4s
 	ADD $32, R2, R16
 	TBNZ $2, R12, four_425
 	TBZ $1, R12, fewer_425
-	WORD $0xfd400213 // ldr d19, [x16]
+	WORD $0xfd400214 // ldr d20, [x16]
 	TBZ $0, R12, end_425
 	ADD $8, R16, R17
-	WORD $0x4d408233 // ld1 {v19.s}[2], [x17]
+	WORD $0x4d408234 // ld1 {v20.s}[2], [x17]
 	JMP end_425
 fewer_425:
-	WORD $0x4f000413 // movi v19.4s, #0
+	WORD $0x4f000414 // movi v20.4s, #0
 	TBZ $0, R12, end_425
-	WORD $0xbd400213 // ldr s19, [x16]
+	WORD $0xbd400214 // ldr s20, [x16]
 	JMP end_425
 four_425:
-	WORD $0x3dc00213 // ldr q19, [x16]
+	WORD $0x3dc00214 // ldr q20, [x16]
 end_425:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee673 // fcmgt v19.4s, v19.4s, v30.4s
-	WORD $0x4e321e72 // and v18.16b, v19.16b, v18.16b
+	WORD $0x6eb2e692 // fcmgt v18.4s, v20.4s, v18.4s
+	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
 	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
 	JMP plain579
 relu580:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7d2 // fcmge v18.4s, v30.4s, v0.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e201e40 // and v0.16b, v18.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7d2 // fcmge v18.4s, v30.4s, v1.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e211e41 // and v1.16b, v18.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7d2 // fcmge v18.4s, v30.4s, v2.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e221e42 // and v2.16b, v18.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7d2 // fcmge v18.4s, v30.4s, v3.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e231e43 // and v3.16b, v18.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7d2 // fcmge v18.4s, v30.4s, v4.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e241e44 // and v4.16b, v18.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7d2 // fcmge v18.4s, v30.4s, v5.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e251e45 // and v5.16b, v18.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7d2 // fcmge v18.4s, v30.4s, v6.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e261e46 // and v6.16b, v18.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7d2 // fcmge v18.4s, v30.4s, v7.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e271e47 // and v7.16b, v18.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7d2 // fcmge v18.4s, v30.4s, v8.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e281e48 // and v8.16b, v18.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7d2 // fcmge v18.4s, v30.4s, v9.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e291e49 // and v9.16b, v18.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7d2 // fcmge v18.4s, v30.4s, v10.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2a1e4a // and v10.16b, v18.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7d2 // fcmge v18.4s, v30.4s, v11.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2b1e4b // and v11.16b, v18.16b, v11.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ce7d2 // fcmge v18.4s, v30.4s, v12.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2c1e4c // and v12.16b, v18.16b, v12.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2de7d2 // fcmge v18.4s, v30.4s, v13.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2d1e4d // and v13.16b, v18.16b, v13.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ee7d2 // fcmge v18.4s, v30.4s, v14.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2e1e4e // and v14.16b, v18.16b, v14.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2fe7d2 // fcmge v18.4s, v30.4s, v15.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e2f1e4f // and v15.16b, v18.16b, v15.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e30e7d2 // fcmge v18.4s, v30.4s, v16.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e301e50 // and v16.16b, v18.16b, v16.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e31e7d2 // fcmge v18.4s, v30.4s, v17.4s
-	WORD $0x6e205a52 // not v18.16b, v18.16b
-	WORD $0x4e311e51 // and v17.16b, v18.16b, v17.16b
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e20f640 // fmax v0.4s, v18.4s, v0.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e21f641 // fmax v1.4s, v18.4s, v1.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e22f642 // fmax v2.4s, v18.4s, v2.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e23f643 // fmax v3.4s, v18.4s, v3.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e24f644 // fmax v4.4s, v18.4s, v4.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e25f645 // fmax v5.4s, v18.4s, v5.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e26f646 // fmax v6.4s, v18.4s, v6.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e27f647 // fmax v7.4s, v18.4s, v7.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e28f648 // fmax v8.4s, v18.4s, v8.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e29f649 // fmax v9.4s, v18.4s, v9.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2af64a // fmax v10.4s, v18.4s, v10.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2bf64b // fmax v11.4s, v18.4s, v11.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2cf64c // fmax v12.4s, v18.4s, v12.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2df64d // fmax v13.4s, v18.4s, v13.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2ef64e // fmax v14.4s, v18.4s, v14.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e2ff64f // fmax v15.4s, v18.4s, v15.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e30f650 // fmax v16.4s, v18.4s, v16.4s
+	WORD $0x4f000412 // movi v18.4s, #0
+	WORD $0x4e31f651 // fmax v17.4s, v18.4s, v17.4s
 plain579:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
@@ -19275,218 +18347,183 @@ summed585:
 	CMP $0x01, R17
 	BLT plain586
 	BEQ relu587
+	WORD $0x3dc0366d // ldr q13, [x19, #208]
+	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc0366c // ldr q12, [x19, #208]
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc00 // fmul v0.4s, v0.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc00 // fmul v0.4s, v0.4s, v14.4s
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_439
 	TBZ $1, R12, fewer_439
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R12, end_439
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_439
 fewer_439:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R12, end_439
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_439
 four_439:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_439:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc21 // fmul v1.4s, v1.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc42 // fmul v2.4s, v2.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_440
 	TBZ $1, R12, fewer_440
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R12, end_440
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_440
 fewer_440:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R12, end_440
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_440
 four_440:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_440:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc63 // fmul v3.4s, v3.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddc84 // fmul v4.4s, v4.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edc84 // fmul v4.4s, v4.4s, v14.4s
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_441
 	TBZ $1, R12, fewer_441
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R12, end_441
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_441
 fewer_441:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R12, end_441
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_441
 four_441:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_441:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddca5 // fmul v5.4s, v5.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edca5 // fmul v5.4s, v5.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddcc6 // fmul v6.4s, v6.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edcc6 // fmul v6.4s, v6.4s, v14.4s
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_442
 	TBZ $1, R12, fewer_442
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R12, end_442
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_442
 fewer_442:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R12, end_442
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_442
 four_442:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_442:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddce7 // fmul v7.4s, v7.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edce7 // fmul v7.4s, v7.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd08 // fmul v8.4s, v8.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd08 // fmul v8.4s, v8.4s, v14.4s
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_443
 	TBZ $1, R12, fewer_443
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R12, end_443
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_443
 fewer_443:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R12, end_443
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_443
 four_443:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_443:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd29 // fmul v9.4s, v9.4s, v13.4s
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd29 // fmul v9.4s, v9.4s, v14.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
-	WORD $0x3dc0004d // ldr q13, [x2, #0]
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dad // and v13.16b, v13.16b, v12.16b
-	WORD $0x6e2ddd4a // fmul v10.4s, v10.4s, v13.4s
+	WORD $0x3dc0004e // ldr q14, [x2, #0]
+	WORD $0x6eace5ce // fcmgt v14.4s, v14.4s, v12.4s
+	WORD $0x4e2d1dce // and v14.16b, v14.16b, v13.16b
+	WORD $0x6e2edd4a // fmul v10.4s, v10.4s, v14.4s
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_444
 	TBZ $1, R12, fewer_444
-	WORD $0xfd40020d // ldr d13, [x16]
+	WORD $0xfd40020e // ldr d14, [x16]
 	TBZ $0, R12, end_444
 	ADD $8, R16, R17
-	WORD $0x4d40822d // ld1 {v13.s}[2], [x17]
+	WORD $0x4d40822e // ld1 {v14.s}[2], [x17]
 	JMP end_444
 fewer_444:
-	WORD $0x4f00040d // movi v13.4s, #0
+	WORD $0x4f00040e // movi v14.4s, #0
 	TBZ $0, R12, end_444
-	WORD $0xbd40020d // ldr s13, [x16]
+	WORD $0xbd40020e // ldr s14, [x16]
 	JMP end_444
 four_444:
-	WORD $0x3dc0020d // ldr q13, [x16]
+	WORD $0x3dc0020e // ldr q14, [x16]
 end_444:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee5ad // fcmgt v13.4s, v13.4s, v30.4s
-	WORD $0x4e2c1dac // and v12.16b, v13.16b, v12.16b
+	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
+	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
 	JMP plain586
 relu587:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7cc // fcmge v12.4s, v30.4s, v0.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e201d80 // and v0.16b, v12.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7cc // fcmge v12.4s, v30.4s, v1.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e211d81 // and v1.16b, v12.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7cc // fcmge v12.4s, v30.4s, v2.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e221d82 // and v2.16b, v12.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7cc // fcmge v12.4s, v30.4s, v3.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e231d83 // and v3.16b, v12.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7cc // fcmge v12.4s, v30.4s, v4.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e241d84 // and v4.16b, v12.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7cc // fcmge v12.4s, v30.4s, v5.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e251d85 // and v5.16b, v12.16b, v5.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e26e7cc // fcmge v12.4s, v30.4s, v6.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e261d86 // and v6.16b, v12.16b, v6.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e27e7cc // fcmge v12.4s, v30.4s, v7.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e271d87 // and v7.16b, v12.16b, v7.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e28e7cc // fcmge v12.4s, v30.4s, v8.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e281d88 // and v8.16b, v12.16b, v8.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e29e7cc // fcmge v12.4s, v30.4s, v9.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e291d89 // and v9.16b, v12.16b, v9.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2ae7cc // fcmge v12.4s, v30.4s, v10.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2a1d8a // and v10.16b, v12.16b, v10.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e2be7cc // fcmge v12.4s, v30.4s, v11.4s
-	WORD $0x6e20598c // not v12.16b, v12.16b
-	WORD $0x4e2b1d8b // and v11.16b, v12.16b, v11.16b
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e21f581 // fmax v1.4s, v12.4s, v1.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e22f582 // fmax v2.4s, v12.4s, v2.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e23f583 // fmax v3.4s, v12.4s, v3.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e24f584 // fmax v4.4s, v12.4s, v4.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e25f585 // fmax v5.4s, v12.4s, v5.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e26f586 // fmax v6.4s, v12.4s, v6.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e27f587 // fmax v7.4s, v12.4s, v7.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e28f588 // fmax v8.4s, v12.4s, v8.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e29f589 // fmax v9.4s, v12.4s, v9.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
+	WORD $0x4f00040c // movi v12.4s, #0
+	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
 plain586:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
@@ -19753,158 +18790,141 @@ summed591:
 	CMP $0x01, R17
 	BLT plain592
 	BEQ relu593
+	WORD $0x3dc03667 // ldr q7, [x19, #208]
+	WORD $0x4f000406 // movi v6.4s, #0
 	MOVD R3, R2
-	WORD $0x3dc03666 // ldr q6, [x19, #208]
 	TBNZ $2, R6, four_458
 	TBZ $1, R6, fewer_458
-	WORD $0xfd400047 // ldr d7, [x2]
+	WORD $0xfd400048 // ldr d8, [x2]
 	TBZ $0, R6, end_458
 	ADD $8, R2, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_458
 fewer_458:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R6, end_458
-	WORD $0xbd400047 // ldr s7, [x2]
+	WORD $0xbd400048 // ldr s8, [x2]
 	JMP end_458
 four_458:
-	WORD $0x3dc00047 // ldr q7, [x2]
+	WORD $0x3dc00048 // ldr q8, [x2]
 end_458:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc00 // fmul v0.4s, v0.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc00 // fmul v0.4s, v0.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_459
 	TBZ $1, R6, fewer_459
-	WORD $0xfd400047 // ldr d7, [x2]
+	WORD $0xfd400048 // ldr d8, [x2]
 	TBZ $0, R6, end_459
 	ADD $8, R2, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_459
 fewer_459:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R6, end_459
-	WORD $0xbd400047 // ldr s7, [x2]
+	WORD $0xbd400048 // ldr s8, [x2]
 	JMP end_459
 four_459:
-	WORD $0x3dc00047 // ldr q7, [x2]
+	WORD $0x3dc00048 // ldr q8, [x2]
 end_459:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc21 // fmul v1.4s, v1.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc21 // fmul v1.4s, v1.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_460
 	TBZ $1, R6, fewer_460
-	WORD $0xfd400047 // ldr d7, [x2]
+	WORD $0xfd400048 // ldr d8, [x2]
 	TBZ $0, R6, end_460
 	ADD $8, R2, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_460
 fewer_460:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R6, end_460
-	WORD $0xbd400047 // ldr s7, [x2]
+	WORD $0xbd400048 // ldr s8, [x2]
 	JMP end_460
 four_460:
-	WORD $0x3dc00047 // ldr q7, [x2]
+	WORD $0x3dc00048 // ldr q8, [x2]
 end_460:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc42 // fmul v2.4s, v2.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc42 // fmul v2.4s, v2.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_461
 	TBZ $1, R6, fewer_461
-	WORD $0xfd400047 // ldr d7, [x2]
+	WORD $0xfd400048 // ldr d8, [x2]
 	TBZ $0, R6, end_461
 	ADD $8, R2, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_461
 fewer_461:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R6, end_461
-	WORD $0xbd400047 // ldr s7, [x2]
+	WORD $0xbd400048 // ldr s8, [x2]
 	JMP end_461
 four_461:
-	WORD $0x3dc00047 // ldr q7, [x2]
+	WORD $0x3dc00048 // ldr q8, [x2]
 end_461:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc63 // fmul v3.4s, v3.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc63 // fmul v3.4s, v3.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_462
 	TBZ $1, R6, fewer_462
-	WORD $0xfd400047 // ldr d7, [x2]
+	WORD $0xfd400048 // ldr d8, [x2]
 	TBZ $0, R6, end_462
 	ADD $8, R2, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_462
 fewer_462:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R6, end_462
-	WORD $0xbd400047 // ldr s7, [x2]
+	WORD $0xbd400048 // ldr s8, [x2]
 	JMP end_462
 four_462:
-	WORD $0x3dc00047 // ldr q7, [x2]
+	WORD $0x3dc00048 // ldr q8, [x2]
 end_462:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce7 // and v7.16b, v7.16b, v6.16b
-	WORD $0x6e27dc84 // fmul v4.4s, v4.4s, v7.4s
+	WORD $0x6ea6e508 // fcmgt v8.4s, v8.4s, v6.4s
+	WORD $0x4e271d08 // and v8.16b, v8.16b, v7.16b
+	WORD $0x6e28dc84 // fmul v4.4s, v4.4s, v8.4s
 	MOVD 80(R0), R17
 	ADD R17, R2
 	TBNZ $2, R6, four_463
 	TBZ $1, R6, fewer_463
-	WORD $0xfd400047 // ldr d7, [x2]
+	WORD $0xfd400048 // ldr d8, [x2]
 	TBZ $0, R6, end_463
 	ADD $8, R2, R17
-	WORD $0x4d408227 // ld1 {v7.s}[2], [x17]
+	WORD $0x4d408228 // ld1 {v8.s}[2], [x17]
 	JMP end_463
 fewer_463:
-	WORD $0x4f000407 // movi v7.4s, #0
+	WORD $0x4f000408 // movi v8.4s, #0
 	TBZ $0, R6, end_463
-	WORD $0xbd400047 // ldr s7, [x2]
+	WORD $0xbd400048 // ldr s8, [x2]
 	JMP end_463
 four_463:
-	WORD $0x3dc00047 // ldr q7, [x2]
+	WORD $0x3dc00048 // ldr q8, [x2]
 end_463:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6ebee4e7 // fcmgt v7.4s, v7.4s, v30.4s
-	WORD $0x4e261ce6 // and v6.16b, v7.16b, v6.16b
+	WORD $0x6ea6e506 // fcmgt v6.4s, v8.4s, v6.4s
+	WORD $0x4e271cc6 // and v6.16b, v6.16b, v7.16b
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
 	JMP plain592
 relu593:
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e20e7c6 // fcmge v6.4s, v30.4s, v0.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e201cc0 // and v0.16b, v6.16b, v0.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e21e7c6 // fcmge v6.4s, v30.4s, v1.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e211cc1 // and v1.16b, v6.16b, v1.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e22e7c6 // fcmge v6.4s, v30.4s, v2.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e221cc2 // and v2.16b, v6.16b, v2.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e23e7c6 // fcmge v6.4s, v30.4s, v3.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e231cc3 // and v3.16b, v6.16b, v3.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e24e7c6 // fcmge v6.4s, v30.4s, v4.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e241cc4 // and v4.16b, v6.16b, v4.16b
-	WORD $0x3dc0767e // ldr q30, [x19, #464]
-	WORD $0x6e25e7c6 // fcmge v6.4s, v30.4s, v5.4s
-	WORD $0x6e2058c6 // not v6.16b, v6.16b
-	WORD $0x4e251cc5 // and v5.16b, v6.16b, v5.16b
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e21f4c1 // fmax v1.4s, v6.4s, v1.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e22f4c2 // fmax v2.4s, v6.4s, v2.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e23f4c3 // fmax v3.4s, v6.4s, v3.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e24f4c4 // fmax v4.4s, v6.4s, v4.4s
+	WORD $0x4f000406 // movi v6.4s, #0
+	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
 plain592:
 	TBNZ $2, R6, four_464
 	TBZ $1, R6, fewer_464

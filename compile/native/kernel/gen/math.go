@@ -203,7 +203,18 @@ func (m *machine) sign(x vec) vec {
 	return m.choose(m.compareNumber(notEqual, x, 0), d, x)
 }
 
-func (m *machine) relu(x vec) vec { return m.keep(m.compareNumber(notLessSame, x, 0), x) }
+// relu returns NaN for NaN. VMAXPS returns its second operand if both are 0 or one is NaN; adding 0 makes 0 of -0.
+func (m *machine) relu(x vec) vec {
+	zero, d := m.vector(), m.vector()
+	m.zero(zero)
+	if m.neon {
+		m.FMAX(x, zero, d)
+		return d
+	}
+	m.VMAXPS(x, zero, d)
+	m.VADDPS(zero, d, d)
+	return d
+}
 
 func (m *machine) negate(x vec) vec {
 	d := m.vector()

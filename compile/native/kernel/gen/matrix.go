@@ -362,9 +362,10 @@ func (p *product) activate(total [][]vec, tailOf func(j int) *tail) {
 	p.CMPQ(p.args.at(fieldThen), operand.U8(thenRelu))
 	p.JLT(jump(plain))
 	p.JEQ(jump(relu))
-	at, one := p.copyGP(p.initial), p.number(1)
-	p.eachInitial(total, at, func(v vec, from operand.Mem, t *tail) {
-		p.VMULPS(p.keep(p.compareNumber(more, p.load(from, t), 0), one), v, v)
+	zero, one := p.vector(), p.number(1)
+	p.zero(zero)
+	p.eachInitial(total, p.copyGP(p.initial), func(v vec, from operand.Mem, t *tail) {
+		p.VMULPS(p.keep(p.compare(more, p.load(from, t), zero), one), v, v)
 	}, tailOf)
 	p.JMP(jump(plain))
 	p.Label(relu)
