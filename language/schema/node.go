@@ -37,22 +37,13 @@ func (k nodeKind) String() string {
 	return [...]string{"a value", "a list", "a map"}[k]
 }
 
-type scalarStyle uint8
-
-const (
-	stylePlain scalarStyle = iota
-	styleSingle
-	styleDouble
-	styleBlock
-)
-
 // Node is a value of the YAML text with its position. Unlike yaml.Node it contains its file, so
 // that trees of several files can be merged.
 type Node struct {
 	kind  nodeKind
-	tag   string // of a scalar: !!str, !!int, !!float, !!bool, !!null, ...
-	text  string // of a scalar
-	style scalarStyle
+	tag   string     // of a scalar: !!str, !!int, !!float, !!bool, !!null, ...
+	text  string     // of a scalar
+	style yaml.Style // of a scalar; 0: without quotes, in the line of its key
 	pos   diag.Pos
 	src   *source
 	keys  []*Node // of a map
@@ -62,7 +53,7 @@ type Node struct {
 // Errorf returns a diagnostic that shows the line of the node and underlines it.
 func (n *Node) Errorf(format string, args ...any) diag.Diagnostic {
 	width := 0
-	if n.kind == scalarNode && n.style == stylePlain && !strings.ContainsFunc(n.text, IsBreak) {
+	if n.isPlain() && !strings.ContainsFunc(n.text, IsBreak) {
 		width = utf8.RuneCountInString(n.text)
 	}
 	return n.src.diagnose(n.pos, width, fmt.Sprintf(format, args...))
@@ -230,7 +221,7 @@ func (c *converter) convert(y *yaml.Node, depth int) *Node {
 	}
 	switch y.Kind {
 	case yaml.ScalarNode:
-		n.text, n.tag, n.style = y.Value, y.ShortTag(), styleOf(y.Style)
+		n.text, n.tag, n.style = y.Value, y.ShortTag(), y.Style
 		return n
 	case yaml.SequenceNode:
 		n.kind = listNode
@@ -293,20 +284,8 @@ var tuple = regexp.MustCompile(`^\([\w., ]*\)$`)
 // cutByComma reports whether a key without a value is the rest of the text before it, such as "W)"
 // in {p: matmul(X, W)}.
 func cutByComma(before *Node, value *yaml.Node) bool {
-	return value.ShortTag() == "!!null" && value.Value == "" && before.kind == scalarNode && before.style == stylePlain &&
+	return value.ShortTag() == "!!null" && value.Value == "" && before.isPlain() &&
 		strings.Count(before.text, "(") > strings.Count(before.text, ")")
-}
-
-func styleOf(s yaml.Style) scalarStyle {
-	switch {
-	case s&yaml.DoubleQuotedStyle != 0:
-		return styleDouble
-	case s&yaml.SingleQuotedStyle != 0:
-		return styleSingle
-	case s&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
-		return styleBlock
-	}
-	return stylePlain
 }
 
 // kindKey is the key that distinguishes maps of different kinds.
@@ -357,6 +336,9 @@ func (n *Node) IsScalar() bool { return n.kind == scalarNode }
 // IsValue reports whether the node is a single value other than null.
 func (n *Node) IsValue() bool { return n.kind == scalarNode && !n.IsNull() }
 
+// isPlain reports whether the node is a single value without quotes.
+func (n *Node) isPlain() bool { return n.kind == scalarNode && n.style == 0 }
+
 // IsText reports whether the node is a text.
 func (n *Node) IsText() bool { return n.kind == scalarNode && n.tag == "!!str" }
 
@@ -381,7 +363,7 @@ func (n *Node) Get(key string) *Node {
 
 // Int returns a whole number that is written without quotes.
 func (n *Node) Int() (int, bool) {
-	if n.kind != scalarNode || n.style != stylePlain || !integerText.MatchString(n.text) {
+	if !n.isPlain() || !integerText.MatchString(n.text) {
 		return 0, false
 	}
 	v, err := strconv.Atoi(n.text)
@@ -409,7 +391,7 @@ func (n *Node) Flow() string {
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
-	if n.style == stylePlain && !strings.ContainsAny(n.text, ",[]{}\n") {
+	if n.style == 0 && !strings.ContainsAny(n.text, ",[]{}\n") {
 		return n.text
 	}
 	// YAML accepts every escape that Go writes in double quotes.

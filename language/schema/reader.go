@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/miplc/miplc/internal/diag"
 )
 
@@ -262,9 +264,9 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 	d := n.Errorf("%s must be %s, not %s", path, row.DescribeType(), n.Describe())
 	if n.kind == scalarNode {
 		switch {
-		case n.style == styleBlock && (row.Type == Whole || row.Type == Real || row.Type == Truth):
+		case n.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && (row.Type == Whole || row.Type == Real || row.Type == Truth):
 			d = d.WithNote("write it in the line of the key, without | or >")
-		case n.style != stylePlain && (row.Type == Whole || row.Type == Real || row.Type == Truth):
+		case n.style != 0 && (row.Type == Whole || row.Type == Real || row.Type == Truth):
 			d = d.WithNote("leave out the quotes")
 		case row.Type == Text && row.Choices == nil && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")
@@ -318,7 +320,7 @@ func isControl(c rune) bool { return IsBreak(c) || c < ' ' || c == 0x7f }
 var integerText = regexp.MustCompile(`^[-+]?[0-9]+$`)
 
 func (r *Reader) whole(row *Row, path string, n *Node) (int, bool) {
-	if n.kind != scalarNode || n.style != stylePlain || !integerText.MatchString(n.text) {
+	if !n.isPlain() || !integerText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
 	}
@@ -337,7 +339,7 @@ func IsNumber(text string) bool { return numberText.MatchString(text) }
 var numberText = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 
 func (r *Reader) real(row *Row, path string, n *Node) (float64, bool) {
-	if n.kind != scalarNode || n.style != stylePlain || !numberText.MatchString(n.text) {
+	if !n.isPlain() || !numberText.MatchString(n.text) {
 		r.wrongType(row, path, n)
 		return 0, false
 	}
@@ -414,7 +416,7 @@ func (r *Reader) size(row *Row, path string, n *Node) (string, bool) {
 	switch {
 	case n.kind == scalarNode && n.tag == "!!str" && identifier.MatchString(n.text):
 		return n.text, true
-	case n.kind == scalarNode && integerText.MatchString(n.text) && n.style == stylePlain:
+	case n.isPlain() && integerText.MatchString(n.text):
 		limited := *row
 		limited.In = Closed(1, MaxSize)
 		v, ok := r.whole(&limited, path, n)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"gopkg.in/yaml.v3"
+
 	"github.com/miplc/miplc/internal/diag"
 )
 
@@ -169,16 +171,16 @@ type cursor struct {
 	src       *source
 	line, col int    // of the next character, counted from 1
 	rest      string // of the line, from there on
-	style     scalarStyle
+	style     yaml.Style
 }
 
 func newCursor(n *Node) *cursor {
 	c := &cursor{src: n.src, line: n.pos.Line, col: n.pos.Col, style: n.style}
 	c.rest = n.src.from(c.line, c.col)
 	switch n.style {
-	case styleBlock: // the text starts on the line after the indicator
+	case yaml.LiteralStyle, yaml.FoldedStyle: // the text starts on the line after the indicator
 		c.rest = ""
-	case styleSingle, styleDouble:
+	case yaml.SingleQuotedStyle, yaml.DoubleQuotedStyle:
 		c.take()
 	}
 	return c
@@ -208,9 +210,9 @@ func (c *cursor) next() (rune, diag.Pos, bool) {
 		switch {
 		case isSpace(r):
 			continue
-		case c.style == styleSingle && r == '\'':
+		case c.style == yaml.SingleQuotedStyle && r == '\'':
 			c.take() // two quotes stand for one
-		case c.style == styleDouble && r == '\\':
+		case c.style == yaml.DoubleQuotedStyle && r == '\\':
 			if r = c.escape(); isSpace(r) {
 				continue
 			}
