@@ -221,26 +221,17 @@ func (c *cursor) next() (rune, diag.Pos, bool) {
 	}
 }
 
-// escape reads the rest of a backslash escape of a double-quoted scalar. A
-// backslash at the end of a line joins lines and counts as white space.
+// escape reads the rest of a backslash escape of a double-quoted scalar, which Go writes alike if it is not a character
+// itself. A backslash at the end of a line joins lines and counts as white space.
 func (c *cursor) escape() rune {
-	r, ok := c.take()
-	if !ok {
-		return ' '
+	if r, _, rest, err := strconv.UnquoteChar(`\`+c.rest, '"'); err == nil {
+		c.col, c.rest = c.col+len(c.rest)-len(rest), rest
+		return r
 	}
-	if digits := map[rune]int{'x': 2, 'u': 4, 'U': 8}[r]; digits > 0 {
-		var code []rune
-		for range digits {
-			digit, _ := c.take()
-			code = append(code, digit)
-		}
-		v, _ := strconv.ParseUint(string(code), 16, 32)
-		return rune(v)
+	if r, ok := c.take(); ok {
+		return r
 	}
-	if i := strings.IndexRune(`0abtnvfre_NLP`, r); i >= 0 {
-		return []rune("\x00\a\b\t\n\v\f\r\x1b\u00a0\u0085\u2028\u2029")[i]
-	}
-	return r
+	return ' '
 }
 
 // Line returns a line of the file that the node is in, counted from 1, or "".
