@@ -274,7 +274,7 @@ func (r *Reader) wrongType(row *Row, path string, n *Node) {
 			d.Suggestion = plainTruth(n.text)
 		case row.Type == Whole || row.Type == Real:
 			d.Suggestion = plainNumber(n.text, row.Type == Whole)
-			if v, err := strconv.ParseFloat(d.Suggestion, 64); err == nil && !row.In.has(v) {
+			if v, err := strconv.ParseFloat(d.Suggestion, 64); err == nil && !row.In.Has(v) {
 				d.Suggestion = ""
 				d = d.WithNote("it must be %s", row.In)
 			}
@@ -304,7 +304,7 @@ func (r *Reader) Text(row *Row, path string, n *Node) (string, bool) {
 		r.faults.Add(n.Errorf("%s is empty", path))
 		return "", false
 	}
-	if row.In.limited() && !row.In.has(float64(utf8.RuneCountInString(n.text))) {
+	if row.In.limited() && !row.In.Has(float64(utf8.RuneCountInString(n.text))) {
 		r.faults.Add(n.Errorf("%s must have at most %v characters", path, row.In.hi))
 		return "", false
 	}
@@ -325,7 +325,7 @@ func (r *Reader) whole(row *Row, path string, n *Node) (int, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseInt(n.text, 10, 64)
-	if err != nil || !row.In.has(float64(v)) {
+	if err != nil || !row.In.Has(float64(v)) {
 		r.outOfRange(row, path, n)
 		return 0, false
 	}
@@ -344,7 +344,7 @@ func (r *Reader) real(row *Row, path string, n *Node) (float64, bool) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(n.text, 64)
-	if err != nil || math.IsInf(v, 0) || !row.In.has(v) {
+	if err != nil || math.IsInf(v, 0) || !row.In.Has(v) {
 		r.outOfRange(row, path, n)
 		return 0, false
 	}

@@ -180,7 +180,8 @@ func PositiveUpTo(hi float64) Span { return Span{lo: 0, hi: hi, loOpen: true} }
 
 func (s Span) limited() bool { return s != Span{} }
 
-func (s Span) has(v float64) bool {
+// Has reports whether a number is in the range.
+func (s Span) Has(v float64) bool {
 	if !s.limited() {
 		return true
 	}

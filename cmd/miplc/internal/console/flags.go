@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // Bounds for flags without natural bounds.
@@ -46,14 +47,18 @@ func (s setter) Set(text string) error { return s.set(text) }
 
 // bounded returns a function that sets a number or a list of numbers within bounds.
 func bounded(to pflag.Value, low, high float64) func(text string) error {
+	span := schema.Closed(low, high)
+	if low == AboveZero {
+		span = schema.PositiveUpTo(high)
+	}
 	return func(text string) error {
 		for part := range strings.SplitSeq(text, ",") {
 			v, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
 			if err != nil {
 				return fmt.Errorf("%q is not a number", part)
 			}
-			if !(low <= v && v <= high) {
-				return fmt.Errorf("it must be %s", bounds(v, low, high))
+			if !span.Has(v) {
+				return fmt.Errorf("it must be %s", span)
 			}
 		}
 		if to.Set(text) != nil {
@@ -61,22 +66,6 @@ func bounded(to pflag.Value, low, high float64) func(text string) error {
 		}
 		return nil
 	}
-}
-
-// bounds describes the bounds that v violates.
-func bounds(v, low, high float64) string {
-	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
-	switch {
-	case high >= Most && v > high:
-		return "at most " + number(high)
-	case low == AboveZero && high >= Most:
-		return "above 0"
-	case low == AboveZero:
-		return "above 0 and at most " + number(high)
-	case high >= Most:
-		return "at least " + number(low)
-	}
-	return "between " + number(low) + " and " + number(high)
 }
 
 // OutputFlag adds the required flag --output. kind is FILE or DIR.
