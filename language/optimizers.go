@@ -3,6 +3,7 @@
 package language
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,19 +51,14 @@ func (c *checker) resolveOptimizer() {
 	if o == nil {
 		return // reported
 	}
+	uselessSettings(c, optimizers, "optimizer", t.Optimizer)
 	for i := range trainRows {
 		row := &trainRows[i]
-		owners := owners(row.Name)
-		if len(owners) == 0 {
+		if !o.has(row.Name) {
 			continue
 		}
 		pos := row.PosOf(c.spec)
-		switch {
-		case !o.has(row.Name) && c.writtenWith(pos, t.Optimizer.Pos):
-			note(c.add(pos, "train.%s has no effect with the optimizer %s", row.Name, o.name),
-				"it is a setting of %s", strings.Join(owners, ", "))
-		case !o.has(row.Name) || pos.IsZero() && o.name == "sgd":
-		case pos.IsZero() || t.Optimizer.Written() && c.ExtendedBy(pos, t.Optimizer.Pos):
+		if pos.IsZero() && o.name != "sgd" || !pos.IsZero() && t.Optimizer.Written() && c.ExtendedBy(pos, t.Optimizer.Pos) {
 			if v, ok := row.Field(c.spec).(*schema.Float); ok {
 				*v = schema.Float{V: o.numbers[row.Name]}
 			}
@@ -70,12 +66,17 @@ func (c *checker) resolveOptimizer() {
 	}
 }
 
-// owners lists the optimizers that have a setting.
-func owners(key string) (names []string) {
-	for _, o := range optimizers {
-		if o.has(key) {
-			names = append(names, o.name)
+// uselessSettings reports keys of train that are settings only of other rows of a table than the chosen one.
+func uselessSettings[T interface {
+	Word() string
+	has(key string) bool
+}](c *checker, table []T, noun string, chosen schema.Str) {
+	for i := range trainRows {
+		row := &trainRows[i]
+		owners := schema.Words(slices.DeleteFunc(slices.Clone(table), func(one T) bool { return !one.has(row.Name) }))
+		if len(owners) > 0 && !slices.Contains(owners, chosen.V) {
+			c.useless("train."+row.Name, row.PosOf(c.spec), chosen.Pos, fmt.Sprintf(" with the %s %s", noun, chosen.V),
+				"it is a setting of %s", strings.Join(owners, ", "))
 		}
 	}
-	return names
 }

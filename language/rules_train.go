@@ -4,7 +4,6 @@ package language
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
@@ -26,11 +25,13 @@ var rateSchedules = []rateSchedule{
 // Word returns the name.
 func (r rateSchedule) Word() string { return r.name }
 
+func (r rateSchedule) has(key string) bool { return slices.Contains(r.settings, key) }
+
 // hasDecay returns the condition that a key of train is a setting of the schedule.
 func hasDecay(key string) func(any) bool {
 	return schema.When(func(s *Spec) bool {
 		r := schema.Find(rateSchedules, s.Train.Schedule.V)
-		if !s.trained() || r == nil || !slices.Contains(r.settings, key) {
+		if !s.trained() || r == nil || !r.has(key) {
 			return false
 		}
 		switch listed := len(s.Train.DecayAt.V) > 0; key {
@@ -50,27 +51,10 @@ func (c *checker) resolveRate() {
 		c.clash([]diag.Pos{t.Warmup.Pos, t.Epochs.Pos}, "a warm-up of %s is not shorter than the training of %s",
 			diag.Count(t.Warmup.V, "epoch"), diag.Count(t.Epochs.V, "epoch"))
 	}
-	r := schema.Find(rateSchedules, t.Schedule.V)
-	if r == nil {
-		return // reported
+	if schema.Find(rateSchedules, t.Schedule.V) != nil { // else reported
+		uselessSettings(c, rateSchedules, "schedule", t.Schedule)
+		c.resolveDecay()
 	}
-	for i := range trainRows {
-		row := &trainRows[i]
-		if slices.Contains(r.settings, row.Name) {
-			continue
-		}
-		var owners []string
-		for _, other := range rateSchedules {
-			if slices.Contains(other.settings, row.Name) {
-				owners = append(owners, other.name)
-			}
-		}
-		if owners != nil {
-			c.useless("train."+row.Name, row.PosOf(c.spec), t.Schedule.Pos, " with the schedule "+r.name,
-				"it is a setting of %s", strings.Join(owners, ", "))
-		}
-	}
-	c.resolveDecay()
 }
 
 // checkWarmStart checks the settings of train.init.
