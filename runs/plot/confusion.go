@@ -81,9 +81,12 @@ func (m *cells) Plot(c draw.Canvas, p *gonum.Plot) {
 }
 
 // shade returns a colour between a pale grey and the blue of the figures.
-func shade(share float64) color.Color {
-	mix := func(from, to uint8) uint8 {
+func shade(share float64) color.Color { return mix(color.NRGBA{0xF2, 0xF4, 0xF6, 0xFF}, blue, share) }
+
+// mix returns the colour at a share of the way from one to another.
+func mix(from, to color.NRGBA, share float64) color.NRGBA {
+	at := func(from, to uint8) uint8 {
 		return uint8(math.Round(float64(from) + share*(float64(to)-float64(from))))
 	}
-	return color.NRGBA{mix(0xF2, blue.R), mix(0xF4, blue.G), mix(0xF6, blue.B), 0xFF}
+	return color.NRGBA{at(from.R, to.R), at(from.G, to.G), at(from.B, to.B), 0xFF}
 }

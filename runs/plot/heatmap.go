@@ -254,9 +254,7 @@ func heat(share float64) color.NRGBA {
 	}
 	at := max(0, min(share, 1)) * float64(len(heatColors)-1)
 	i := min(int(at), len(heatColors)-2)
-	a, b, t := heatColors[i], heatColors[i+1], at-float64(i)
-	mix := func(x, y uint8) uint8 { return uint8(float64(x)*(1-t) + float64(y)*t + 0.5) }
-	return color.NRGBA{mix(a.R, b.R), mix(a.G, b.G), mix(a.B, b.B), 0xFF}
+	return mix(heatColors[i], heatColors[i+1], at-float64(i))
 }
 
 // SVG returns the attention with axes and the scale of the colours.
