@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/experiment"
@@ -31,7 +30,8 @@ func (l experimentLines) Begin(p experiment.Progress) {
 // Epoch updates the progress within cells.
 func (l experimentLines) Epoch(p experiment.Progress) {
 	if l.Due() {
-		l.Show(fmt.Sprintf("%s, %d %% of the epochs%s", cellFinished(p), p.Percent, cellsLeft(p)))
+		l.Show(fmt.Sprintf("%s, %d %% of the epochs%s", countCells(p.Done+p.Failed, p.Cells, p.Failed), p.Percent,
+			console.Left(p.Left)))
 	}
 }
 
@@ -49,21 +49,13 @@ func (e experimentEvents) Cell(r experiment.Result, p experiment.Progress) {
 	e.Write("cell", map[string]any{"result": r, "progress": p})
 }
 
-// cellFinished returns the number of finished cells.
-func cellFinished(p experiment.Progress) string {
-	text := fmt.Sprintf("%d/%s", p.Done+p.Failed, diag.Count(p.Cells, "cell"))
-	if p.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", p.Failed)
+// countCells returns the numbers of some, of all and of failed cells.
+func countCells(some, all, failed int) string {
+	text := fmt.Sprintf("%d/%s", some, diag.Count(all, "cell"))
+	if failed > 0 {
+		text += fmt.Sprintf(", %d failed", failed)
 	}
 	return text
-}
-
-// cellsLeft returns the estimated time, after a comma; "" if it is unknown.
-func cellsLeft(p experiment.Progress) string {
-	if p.Left < time.Second {
-		return ""
-	}
-	return fmt.Sprintf(", about %s left", console.FormatDuration(p.Left))
 }
 
 // Cell updates the progress.
@@ -74,7 +66,7 @@ func (l experimentLines) Cell(r experiment.Result, p experiment.Progress) {
 	if r.Diverged != nil {
 		l.Warn(fmt.Sprintf("%s: %s", r.Coord, r.Diverged))
 	}
-	text := cellFinished(p) + cellsLeft(p)
+	text := countCells(p.Done+p.Failed, p.Cells, p.Failed) + console.Left(p.Left)
 	if r.Error == "" {
 		text += fmt.Sprintf("; %s: %.3f (%.1f s)", r.Coord, r.Accuracy, r.Seconds)
 	}

@@ -70,11 +70,7 @@ func runStatus(ctx context.Context, con *console.Console, dir string, watch bool
 
 // summaryOf returns the line that --watch redraws.
 func summaryOf(s *experiment.Status) string {
-	text := fmt.Sprintf("%d/%s", s.Done, diag.Count(s.Cells, "cell"))
-	if s.Failed > 0 {
-		text += fmt.Sprintf(", %d failed", s.Failed)
-	}
-	text += fmt.Sprintf(", %s at work", diag.CountForms(len(s.Running), "process", "processes"))
+	text := countCells(s.Done, s.Cells, s.Failed) + fmt.Sprintf(", %s at work", diag.CountForms(len(s.Running), "process", "processes"))
 	if s.Left != nil {
 		text += ", about " + span(*s.Left) + " left"
 	}

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
@@ -80,10 +79,7 @@ func showSearch(line *console.Line, p runs.SearchProgress) {
 	if p.Best != nil {
 		text += fmt.Sprintf(", best %s %.4f", p.Measure, *p.Best.Value)
 	}
-	if p.Left >= time.Second {
-		text += fmt.Sprintf(", about %s left", console.FormatDuration(p.Left))
-	}
-	line.Show(text)
+	line.Show(text + console.Left(p.Left))
 	if p.Rung == p.Rungs && p.Done == p.Of {
 		line.End()
 	}

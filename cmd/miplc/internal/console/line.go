@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/train"
 )
 
 // Line shows the progress of work: a line on a terminal that is redrawn, or a new line from time to
@@ -95,6 +96,14 @@ func FormatDuration(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
 }
 
+// Left returns ", about 3m20s left", or "" if the time is unknown.
+func Left(d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	return fmt.Sprintf(", about %s left", FormatDuration(d))
+}
+
 // Counter shows how many of a known number of items are done.
 type Counter struct {
 	*Line
@@ -107,6 +116,5 @@ func (c *Counter) Progress(done, total int) {
 	if !c.Due() && (done < total || !c.terminal) {
 		return
 	}
-	left := float64(time.Since(c.start)) / float64(done) * float64(total-done)
-	c.Show(fmt.Sprintf("%d of %d %s, %s left", done, total, c.what, FormatDuration(time.Duration(left))))
+	c.Show(fmt.Sprintf("%d of %d %s%s", done, total, c.what, Left(train.TimeLeft(c.start, done, total))))
 }
