@@ -93,22 +93,15 @@ func ShellWord(s string) string {
 // FileName returns a file name for any text, a different one for each text: characters other than
 // letters, digits, "-", "." and "=" become "_", and a hash is appended if that loses information.
 func FileName(name string) string {
-	exact := !strings.HasPrefix(name, ".")
-	out := strings.TrimLeft(strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '-', r == '.', r == '=':
-			return r
-		case r != ' ':
-			exact = false
-		}
-		return '_'
-	}, name), ".")
-	if exact {
+	out := strings.TrimLeft(notInFileNames.ReplaceAllString(name, "_"), ".")
+	if out == strings.ReplaceAll(name, " ", "_") && !strings.Contains(name, "_") {
 		return out
 	}
 	hash := sha256.Sum256([]byte(name))
 	return fmt.Sprintf("%s-%x", out, hash[:4])
 }
+
+var notInFileNames = regexp.MustCompile(`[^0-9A-Za-z.=-]`)
 
 // Count returns a number with its noun, which is given in the singular: "1 cell", "2 classes".
 func Count(n int, noun string) string {

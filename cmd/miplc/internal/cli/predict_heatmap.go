@@ -10,10 +10,10 @@ import (
 	"maps"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
@@ -199,17 +199,14 @@ func (r *predictResult) picturesOf(set *data.Dataset) (list []picture) {
 // maxFigureName is the maximum length in bytes of the name of a bag or a file in the name of a figure.
 const maxFigureName = 100
 
+var notInFigureNames = regexp.MustCompile(`[^\p{L}\p{Nd}\p{M}_.+=@-]`)
+
 // figureName returns the name of a bag or a file without the ending of an image, as every file system accepts it.
 func figureName(name string) string {
 	if ending := path.Ext(name); imagebags.IsImage(name) {
 		name = strings.TrimSuffix(name, ending)
 	}
-	name = strings.Map(func(r rune) rune {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("-_.+=@", r) {
-			return r
-		}
-		return '_'
-	}, name)
+	name = notInFigureNames.ReplaceAllString(name, "_")
 	name = strings.ToValidUTF8(name[:min(len(name), maxFigureName)], "")
 	return strings.TrimLeft(name, ".")
 }

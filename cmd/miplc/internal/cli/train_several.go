@@ -5,6 +5,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -134,7 +135,7 @@ func (o *trainOptions) choices() (choices [][]gridChoice, err error) {
 		var axis []gridChoice
 		for _, v := range splitValues(values) {
 			last := key[strings.LastIndexByte(key, '.')+1:]
-			axis = append(axis, gridChoice{fileName(last + "-" + v), []string{key + "=" + v},
+			axis = append(axis, gridChoice{notInFolderNames.ReplaceAllString(last+"-"+v, "_"), []string{key + "=" + v},
 				slices.Contains(repeatKeys, key)})
 		}
 		keys, choices = append(keys, flagKey{flag: "--grid", key: key}), append(choices, axis)
@@ -209,15 +210,8 @@ func checkKeys(keys []flagKey) error {
 	return nil
 }
 
-// fileName replaces characters that some file systems do not accept in names.
-func fileName(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '_'
-	}, text)
-}
+// notInFolderNames are characters that some file systems do not accept in names.
+var notInFolderNames = regexp.MustCompile(`[^\w.-]`)
 
 // printRuns writes a line for each run, with the measure of its validation bags if there are any.
 func printRuns(out io.Writer, list []*runs.Summary) {
