@@ -14,6 +14,7 @@ import (
 // optimize removes copies and joins operations.
 func (p *planner) optimize() {
 	p.collectOutputs()
+	p.joinPairs()
 	p.computeInPlace()
 	p.number()
 	p.overwrite()

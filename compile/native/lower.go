@@ -17,8 +17,8 @@ type Options struct {
 	Threads int // that compute a large operation together; at least 1
 	// Updates names, by output, the values of Memory that the output replaces at the end of a run.
 	Updates map[string]string
-	// smallParts replaces defaultPartCost, so that tests divide small operations; 0: it does not.
-	smallParts int
+	// small replaces defaultPartCost and largeFactor, so that tests divide and join small operations; 0: it does not.
+	small int
 }
 
 // Compile returns the plan of a graph for a number of instances in a number of bags. Inputs and parameters that are

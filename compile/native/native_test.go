@@ -60,7 +60,7 @@ func options() map[string]Options {
 		all[set.Name] = Options{Kernels: set}
 	}
 	for _, threads := range []int{2, 5} {
-		all[fmt.Sprint(threads, " threads")] = Options{Kernels: kernel.Sets()[0], Threads: threads, smallParts: 8}
+		all[fmt.Sprint(threads, " threads")] = Options{Kernels: kernel.Sets()[0], Threads: threads, small: 8}
 	}
 	return all
 }
@@ -324,6 +324,32 @@ func TestJoinedCalls(t *testing.T) {
 			t.Errorf("the plan has a call of %s:\n%s", call, p)
 		}
 	}
+}
+
+// TestJoinedPairs checks that two gates read the instances once, forward and backward.
+func TestJoinedPairs(t *testing.T) {
+	b := graph.NewBuilder("gates")
+	x := b.Input("x", graph.Float, graph.Shape{graph.N, 9})
+	gate := func(name string, width graph.Dim, f func(*graph.Node) *graph.Node) *graph.Node {
+		w, bias := b.Param(name+".w", graph.Shape{9, width}), b.Param(name+".b", graph.Shape{width})
+		return b.Sum(f(b.Add(b.MatMul(x, w), bias)), true, 1)
+	}
+	b.Output("loss", b.SumAll(b.Mul(gate("tanh", 3, b.Tanh), gate("sigmoid", 2, b.Sigmoid))))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g = gradientOf(t, g)
+	p, err := Compile(g, 50, 1, Options{Kernels: kernel.Best(), Memory: NewMemory(), small: 450})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if products := strings.Count(p.String(), "Gemm "); products != 2 {
+		t.Errorf("the plan has %d products, not 2:\n%s", products, p)
+	}
+	env := modeltest.RandomEnv(g, 1, []int{50})
+	env.Values["bag_of"] = &graph.Tensor{Shape: []int{50}, Ints: make([]int, 50)}
+	compare(t, g, env, 1e-5)
 }
 
 // TestRefusedCalls checks that plans refuse inputs and batches of other sizes.

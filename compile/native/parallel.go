@@ -16,7 +16,7 @@ const defaultPartCost = 1 << 20
 // reading and writing it, or computing a function.
 const unitCost = 16
 
-func (o *Options) partCost() int { return cmp.Or(o.smallParts, defaultPartCost) }
+func (o *Options) partCost() int { return cmp.Or(o.small, defaultPartCost) }
 
 // divide sets the parts of a call that is a kernel, or a loop of a given cost.
 func (o *Options) divide(c *call, cost int) {
