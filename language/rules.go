@@ -56,12 +56,15 @@ func (c *checker) resolve() {
 
 func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic {
 	d := c.AddSource(diag.Errorf(pos, format, args...))
-	if len(c.faults) >= diag.MaxFound {
+	if c.full() {
 		return &d // dropped
 	}
 	c.faults = append(c.faults, d)
 	return &c.faults[len(c.faults)-1]
 }
+
+// full reports that further faults are not kept, so that rules with suggestions need not be checked.
+func (c *checker) full() bool { return len(c.faults) >= diag.MaxFound }
 
 func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(format, args...) }
 

@@ -158,7 +158,7 @@ func (c *checker) resolveLet(list []Equation, sc *scope) {
 // resolveNames reports names in eq that are not defined, and records the others as used by user, see
 // scope.
 func (c *checker) resolveNames(eq *Equation, sc *scope, user string) {
-	if eq.Expr == nil {
+	if eq.Expr == nil || c.full() {
 		return // reported when it was read
 	}
 	eq.names(func(x *ast.Ident) {

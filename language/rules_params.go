@@ -18,7 +18,7 @@ func (c *checker) resolveParams() {
 		known.add(s.Name.V)
 	}
 	checkSize := func(e schema.Str, name string) {
-		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || known.has[e.V] {
+		if e.V == "" || e.V[0] >= '0' && e.V[0] <= '9' || known.has[e.V] || c.full() {
 			return
 		}
 		d := c.add(e.Pos, "the size %s of %s is not known", e.V, name)
