@@ -7,6 +7,7 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -38,6 +39,16 @@ func TestDoctorOpensDevices(t *testing.T) {
 	t.Setenv("VK_ICD_FILENAMES", "/nowhere.json")
 	out, err := exec.Command("miplc", "doctor").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "onnxruntime on webgpu  not usable:") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// The doctor trains a small model on XLA's plugin for CPUs.
+func TestDoctorOnPlugin(t *testing.T) {
+	enginetest.OnlyOnPlugin(t)
+	t.Setenv(pjrt.EnvPlugin, enginetest.Plugin(t))
+	out, err := exec.Command("miplc", "doctor").CombinedOutput()
+	if err != nil || !regexp.MustCompile(`(?m)^xla on cpu +usable: `).Match(out) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 )
@@ -21,6 +22,7 @@ import (
 // A named pipe in place of an input file is rejected without waiting for a writer.
 func TestPipesAreRefused(t *testing.T) {
 	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
+	t.Setenv(libraries.EnvCache, t.TempDir()) // else doctor trains with an installed plugin
 	dir := t.TempDir()
 	miplc := func(args ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 func newConsole(env map[string]string) (con *console.Console, out, errs *bytes.Buffer) {
@@ -43,6 +44,7 @@ func TestPanicBecomesBug(t *testing.T) {
 
 // With --json every command prints exactly one object on Out and nothing on Err.
 func TestJSONIsOneObject(t *testing.T) {
+	t.Setenv(pjrt.EnvPlugin, "nowhere") // else doctor trains with an installed one
 	for _, args := range []string{
 		"version", "--version", "specs", "specs demipl", "specs nothing", "schema", "doctor --library nowhere",
 		"trian", "", "train", "train quickstart --epochs 3", "validate quickstart nothing.yaml",

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
+	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // full is a standard output on a full disk.
@@ -35,6 +36,7 @@ var printers = []string{
 func TestFullStandardOutput(t *testing.T) {
 	workshop(t)
 	t.Setenv("MIPLC_DOCTOR_TRYING", "1") // else doctor starts this program, all tests, for each device
+	t.Setenv(pjrt.EnvPlugin, "nowhere")  // else doctor trains with an installed one
 	for _, args := range printers {
 		for _, flags := range []string{"", "--json"} {
 			if flags != "" && (args == "" || strings.Contains(args, "help")) {
