@@ -31,10 +31,10 @@ type Batch struct {
 // are valid until the next step.
 type StepResult struct {
 	Loss          float64
-	Terms         map[string]float64 // unweighted, by name without the prefix
-	Probabilities []float32          // [B, k]
-	Attention     []float32          // [N]
-	LabelWeights  []float32          // [B, k] new label weights
+	Terms         []float64 // unweighted, in the order of compile.Program.Terms
+	Probabilities []float32 // [B, k]
+	Attention     []float32 // [N]
+	LabelWeights  []float32 // [B, k] new label weights
 }
 
 // Engine runs training steps of one program.

@@ -78,10 +78,9 @@ func (r *Run) nonFinite(out *StepResult, bags []int) *NonFiniteError {
 	bad := func(what string, v float64) *NonFiniteError {
 		return &NonFiniteError{What: what, Value: v, Bags: r.nonFiniteBags(out, bags)}
 	}
-	for i := range r.Program.Spec.Loss {
-		name := r.Program.Spec.Loss[i].Term()
-		if v, ok := out.Terms[name]; ok && !finite(v) {
-			return bad("loss term "+name, v)
+	for i, v := range out.Terms {
+		if !finite(v) {
+			return bad("loss term "+r.Program.Terms[i], v)
 		}
 	}
 	if !finite(out.Loss) {

@@ -221,8 +221,8 @@ func (f *fit) epoch(epoch int) error {
 // endSteps converts the sums over the steps to means and records the label weights.
 func (r *Run) endSteps() {
 	r.now.Loss /= r.bagsSeen
-	for name := range r.now.Terms {
-		r.now.Terms[name] /= r.bagsSeen
+	for i, name := range r.Program.Terms {
+		r.now.Terms[name] = r.terms[i] / r.bagsSeen
 	}
 	r.now.Disambiguation = r.disambiguation()
 	r.ExtendTrajectories()

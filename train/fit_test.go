@@ -357,11 +357,10 @@ func TestNonFinite(t *testing.T) {
 		what  string
 		bags  int
 	}{
-		{"term", func(_ *train.Batch, r *train.StepResult) { r.Terms["size"], r.Loss = inf, inf }, "loss term size became +Inf",
+		{"term", func(_ *train.Batch, r *train.StepResult) { r.Terms[1], r.Loss = inf, inf }, "loss term size became +Inf",
 			4},
 		{"first term of the spec", func(_ *train.Batch, r *train.StepResult) {
-			r.Terms["size"], r.Terms["disambiguation"] = nan,
-				nan
+			r.Terms[0], r.Terms[1] = nan, nan
 		}, "loss term disambiguation became NaN", 4},
 		{"loss alone", func(_ *train.Batch, r *train.StepResult) { r.Loss = nan }, "the loss became NaN", 4},
 		{"probability of one bag", func(_ *train.Batch, r *train.StepResult) { r.Probabilities[5] = float32(nan) },

@@ -47,13 +47,13 @@ func (e *Oracle) Step(b *Batch) (*StepResult, error) {
 		return nil, fmt.Errorf("oracle: %w", err)
 	}
 	r := &StepResult{
-		Loss: out[compile.OutLoss].Data[0], Terms: map[string]float64{},
+		Loss:          out[compile.OutLoss].Data[0],
 		LabelWeights:  ndarray.Convert[float32](out[compile.OutLabelWeights].Data),
 		Probabilities: ndarray.Convert[float32](out[compile.OutProbabilities].Data),
 		Attention:     ndarray.Convert[float32](out[compile.OutAttention].Data),
 	}
 	for _, name := range e.program.Terms {
-		r.Terms[name] = out[compile.TermPrefix+name].Data[0]
+		r.Terms = append(r.Terms, out[compile.TermPrefix+name].Data[0])
 	}
 	for _, name := range e.program.StateVectors() {
 		e.state[name] = out[compile.UpdatedName(name)]

@@ -36,6 +36,7 @@ type Run struct {
 	now           Metrics
 	weightsBefore []float32   // label weights before the epoch, [bags, classes]; Weights itself if no bag is drawn twice
 	bagsSeen      float64     // number of bags
+	terms         []float64   // sums of the loss terms
 	correct       runningMean // of the predictions of the steps
 	parts         []data.Part // that are evaluated
 	predictions   PartPredictions
@@ -92,6 +93,7 @@ func (r *Run) begin(epoch int) {
 		r.now.LR = r.Rates[epoch-1]
 	}
 	r.now.Lambda = Lambda(r.Program.Spec.Weights.Schedule.V, r.ScheduleEpoch(), r.Epochs)
+	r.terms = make([]float64, len(r.Program.Terms))
 	r.bagsSeen, r.correct, r.stepPredictions, r.keptScores = 0, runningMean{}, map[int]prediction{}, 0
 	if r.weightsBefore = r.Weights; t.Sampling.V == "balanced" {
 		r.weightsBefore = slices.Clone(r.Weights)
@@ -124,8 +126,8 @@ func (r *Run) AddStep(step int, bags []int, out *StepResult) error {
 	n, k := float64(len(bags)), r.Data.Classes
 	r.bagsSeen += n
 	r.now.Loss += float64(n * out.Loss)
-	for name, v := range out.Terms {
-		r.now.Terms[name] += float64(n * v)
+	for i, v := range out.Terms {
+		r.terms[i] += float64(n * v)
 	}
 	attention, drawn := out.Attention, r.instanceSample(r.now.Epoch)
 	for i, bag := range bags {

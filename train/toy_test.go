@@ -69,6 +69,7 @@ func toyProgram(d *data.Dataset) *compile.Program {
 	}
 	return &compile.Program{
 		Spec: s, Signature: compile.Signature{Instance: d.Shape, Classes: d.Classes}, Normalize: true, Train: &graph.Graph{},
+		Terms: []string{"disambiguation", "size"},
 		Params: []compile.Param{
 			{Name: "Wc", Shape: []int{d.Dim(), d.Classes}, Init: compile.Init{Kind: "uniform", Scale: 0.5}},
 			{Name: "bc", Shape: []int{d.Classes}, Init: compile.Init{Kind: "constant"}},
@@ -143,7 +144,7 @@ func (e *toyEngine) Step(b *train.Batch) (*train.StepResult, error) {
 			}
 		}
 	}
-	r.Terms = map[string]float64{"disambiguation": r.Loss, "size": float64(len(b.BagOf))}
+	r.Terms = []float64{r.Loss, float64(len(b.BagOf))}
 	velocities := e.p.ParamViews(e.s.Optimizer[compile.InVelocity])
 	for _, param := range e.p.Params {
 		values, v := e.s.Params[param.Name], velocities[param.Name]

@@ -5,7 +5,6 @@ package build
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 
 	"github.com/miplc/miplc/internal/diag"
@@ -79,7 +78,10 @@ func writeSampleSteps(ctx context.Context, o *Task, f *trainStep) (*sampleSteps,
 		if err != nil {
 			return nil, fmt.Errorf("sample step %d: %w", i+1, err)
 		}
-		step := sampleStep{Bags: b.Bags, Inputs: map[string]sampleTensor{}, Loss: r.Loss, Terms: maps.Clone(r.Terms)}
+		step := sampleStep{Bags: b.Bags, Inputs: map[string]sampleTensor{}, Loss: r.Loss, Terms: map[string]float64{}}
+		for t, name := range f.program.Terms {
+			step.Terms[name] = r.Terms[t]
+		}
 		feed := f.batch(b)
 		for _, v := range f.described.Inputs {
 			if t, ok := feed[v.Name]; ok { // the state is not part of a batch

@@ -240,8 +240,8 @@ func oracleStep(p *compile.Program, s *train.State, b *train.Batch) (map[string]
 		compile.OutAttention:    ndarray.Convert[float64](r.Attention),
 		compile.OutLabelWeights: ndarray.Convert[float64](r.LabelWeights),
 	}
-	for name, v := range r.Terms {
-		out[compile.TermPrefix+name] = []float64{v}
+	for i, name := range p.Terms {
+		out[compile.TermPrefix+name] = []float64{r.Terms[i]}
 	}
 	after, err := e.State()
 	if err != nil {

@@ -75,7 +75,7 @@ func (m maker) started(t testing.TB, p *compile.Program, s *train.State) train.E
 // trajectory records some steps of an engine, one row per step.
 type trajectory struct {
 	loss  []float64
-	terms []map[string]float64
+	terms [][]float64
 	// predictions and label weights of all steps
 	probabilities, attention, weights [][]float32
 	// after the last step
@@ -125,11 +125,7 @@ func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int
 }
 
 func (tr *trajectory) add(r *train.StepResult) {
-	terms := map[string]float64{}
-	for name, v := range r.Terms {
-		terms[name] = v
-	}
-	tr.loss, tr.terms = append(tr.loss, r.Loss), append(tr.terms, terms)
+	tr.loss, tr.terms = append(tr.loss, r.Loss), append(tr.terms, slices.Clone(r.Terms))
 	tr.probabilities = append(tr.probabilities, slices.Clone(r.Probabilities))
 	tr.attention = append(tr.attention, slices.Clone(r.Attention))
 	tr.weights = append(tr.weights, slices.Clone(r.LabelWeights))
@@ -147,8 +143,8 @@ func (tr *trajectory) differences(want *trajectory, floor float64) map[string]fl
 	}
 	for i, loss := range want.loss {
 		worse("loss", math.Abs(tr.loss[i]-loss)/math.Max(floor, math.Abs(loss)))
-		for name, v := range want.terms[i] {
-			worse("loss terms", math.Abs(tr.terms[i][name]-v)/math.Max(floor, math.Abs(v)))
+		for t, v := range want.terms[i] {
+			worse("loss terms", math.Abs(tr.terms[i][t]-v)/math.Max(floor, math.Abs(v)))
 		}
 		worse("probabilities", furthest(tr.probabilities[i], want.probabilities[i], 1))
 		worse("attention", furthest(tr.attention[i], want.attention[i], 1))

@@ -34,7 +34,7 @@ var _ train.Engine = (*gorgoniaEngine)(nil)
 func NewGorgonia(p *compile.Program) (train.Engine, error) {
 	size := p.FlatSize()
 	e := &gorgoniaEngine{program: p, state: map[string][]float32{}, gradients: make([]float32, size),
-		grads: map[string][]float32{}, shared: map[string][]float32{}, result: train.StepResult{Terms: map[string]float64{}}}
+		grads: map[string][]float32{}, shared: map[string][]float32{}, result: train.StepResult{Terms: make([]float64, len(p.Terms))}}
 	for _, q := range p.Params {
 		e.shared[q.Name] = make([]float32, ndarray.Size(q.Shape))
 		if !q.Statistic {
@@ -102,8 +102,8 @@ func (e *gorgoniaEngine) Step(b *train.Batch) (*train.StepResult, error) {
 func (e *gorgoniaEngine) read(m *gorgonia.Machine[float32]) *train.StepResult {
 	r := &e.result
 	r.Loss = float64(m.Output(compile.OutLoss)[0])
-	for _, name := range e.program.Terms {
-		r.Terms[name] = float64(m.Output(compile.TermPrefix + name)[0])
+	for i, name := range e.program.Terms {
+		r.Terms[i] = float64(m.Output(compile.TermPrefix + name)[0])
 	}
 	r.Probabilities = append(r.Probabilities[:0], m.Output(compile.OutProbabilities)...)
 	r.Attention = append(r.Attention[:0], m.Output(compile.OutAttention)...)

@@ -3,7 +3,6 @@
 package engines_test
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -49,7 +48,7 @@ func (r *recorder) Step(b *train.Batch) (*train.StepResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.result = train.StepResult{Loss: out.Loss, Terms: maps.Clone(out.Terms), LabelWeights: slices.Clone(out.LabelWeights),
+	k.result = train.StepResult{Loss: out.Loss, Terms: slices.Clone(out.Terms), LabelWeights: slices.Clone(out.LabelWeights),
 		Probabilities: slices.Clone(out.Probabilities), Attention: slices.Clone(out.Attention)}
 	k.after, err = r.State()
 	r.kept = append(r.kept, k)

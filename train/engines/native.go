@@ -74,7 +74,7 @@ func NewNative(p *compile.Program, o native.Options) train.Engine {
 	e := &nativeEngine{
 		program: p, options: o, memory: native.NewMemory(), graphs: map[form]*graph.Graph{},
 		plans:  resources.Cache[planSize, *planned]{MaxCount: maxPlans},
-		result: train.StepResult{Terms: map[string]float64{}}, updates: map[string]string{},
+		result: train.StepResult{Terms: make([]float64, len(p.Terms))}, updates: map[string]string{},
 	}
 	e.memory.OnGrow = func() {
 		e.plans.Clear()
@@ -154,8 +154,8 @@ func (e *nativeEngine) Step(b *train.Batch) (*train.StepResult, error) {
 	p.Run()
 	r := &e.result
 	r.Loss = float64(p.loss[0])
-	for i, name := range e.program.Terms {
-		r.Terms[name] = float64(p.terms[i][0])
+	for i, term := range p.terms {
+		r.Terms[i] = float64(term[0])
 	}
 	r.Probabilities, r.Attention, r.LabelWeights = p.probabilities, p.attention, p.newLabelWeights
 	return r, nil

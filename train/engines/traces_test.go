@@ -218,8 +218,8 @@ func (tr *trace) checkStep(p *compile.Program, e train.Engine, want *step, b *tr
 	if len(got.Terms) != len(terms) {
 		return fmt.Errorf("the loss has the terms %v, PyTorch has %v", got.Terms, terms)
 	}
-	for name, v := range terms {
-		if err := compareNumber("loss term "+name, got.Terms[name], v, want.Loss); err != nil {
+	for i, name := range p.Terms {
+		if err := compareNumber("loss term "+name, got.Terms[i], terms[name], want.Loss); err != nil {
 			return err
 		}
 	}

@@ -117,11 +117,11 @@ func (e *stepwise) Step(b *train.Batch) (*train.StepResult, error) {
 		e.state[name] = out[compile.UpdatedName(name)]
 	}
 	ofBags := b.Bags * e.prog.Signature.Classes
-	r := &train.StepResult{Loss: float64(out[compile.OutLoss][0]), Terms: map[string]float64{},
+	r := &train.StepResult{Loss: float64(out[compile.OutLoss][0]),
 		Probabilities: out[compile.OutProbabilities][:ofBags], Attention: out[compile.OutAttention][:len(b.BagOf)],
 		LabelWeights: out[compile.OutLabelWeights][:ofBags]}
 	for _, name := range e.prog.Terms {
-		r.Terms[name] = float64(out[compile.TermPrefix+name][0])
+		r.Terms = append(r.Terms, float64(out[compile.TermPrefix+name][0]))
 	}
 	return r, nil
 }

@@ -184,13 +184,13 @@ func (s *executor) settings(runs []*train.Run) map[string]any {
 // each step.
 func (s *executor) addSteps(f *feed, trace []float32) {
 	width := s.graphs.EpochWidth(s.train)
-	out := train.StepResult{Terms: map[string]float64{}}
+	out := train.StepResult{Terms: make([]float64, len(s.graphs.Terms))}
 	for i, r := range s.runs {
 		for step, bags := range f.batches[i] {
 			row := trace[(step*len(s.runs)+i)*width:][:width]
 			out.Loss = float64(row[0])
-			for t, name := range s.graphs.Terms {
-				out.Terms[name] = float64(row[1+t])
+			for t := range out.Terms {
+				out.Terms[t] = float64(row[1+t])
 			}
 			out.LabelWeights = row[1+len(s.graphs.Terms):][:len(bags)*r.Data.Classes]
 			if r.AddStep(f.first+step+1, bags, &out) != nil {
