@@ -167,6 +167,14 @@ func (l *lowerer) mask(name string, shape graph.Shape, rate float64, function st
 	return l.b.Input(mask.Name, graph.Float, mask.Shape)
 }
 
+// batchPlace returns the place of train.batch if it overrides the batch of the file with the place at, else at.
+func batchPlace(spec *language.Spec, at diag.Pos) diag.Pos {
+	if batch := spec.KeyPos("train.batch"); !batch.IsZero() && spec.ExtendedBy(at, batch) {
+		return batch
+	}
+	return at
+}
+
 // batchNorm is BatchNorm1d of PyTorch.
 func (l *lowerer) batchNorm(blk *language.Block, name string) {
 	b, at := l.b, l.current()
@@ -175,7 +183,7 @@ func (l *lowerer) batchNorm(blk *language.Block, name string) {
 		return
 	}
 	if l.pooled && l.spec.Train.Batch.V == 1 {
-		l.errs.Add(diag.Errorf(blk.Kind.Pos, "batch_norm after the pool normalises over the bags of a step, but "+
+		l.errs.Add(diag.Errorf(batchPlace(l.spec, blk.Kind.Pos), "batch_norm after the pool normalises over the bags of a step, but "+
 			"train.batch is 1").
 			WithNote("set train.batch, for example to 16"))
 		return

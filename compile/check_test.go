@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
@@ -96,4 +97,18 @@ func draftOf(t *testing.T, file string, text []byte) *language.Spec {
 		return nil
 	}
 	return draft
+}
+
+// An inherited batch normalisation of bags does not fit train.batch: 1, which the error names.
+func TestPlaceOfOneBagPerStep(t *testing.T) {
+	for _, base := range []string{"proden-mean-mlp", "fastmipl"} {
+		spec, err := language.Parse("s.yaml", []byte("name: s\nextends: "+base+"\ndata: {normalize: none}\ntrain: {batch: 1}\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = compile.Check(spec, compile.Signature{Instance: []int{4}, Classes: 3})
+		if err == nil || !strings.HasPrefix(err.Error(), "s.yaml:4:9: batch_norm") {
+			t.Errorf("%s: %v", base, err)
+		}
+	}
 }

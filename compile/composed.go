@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // uniformBits is the number of random bits of a value of uniform.
@@ -78,8 +79,8 @@ func (e *expression) batchNormOf(x *ast.CallExpr, args []*graph.Node) (*graph.No
 		return nil, e.errorf(x, "batch_norm needs one row of numbers per instance or bag, [N, columns] or [B, columns], "+
 			"not %v", s)
 	case s[0] == graph.B && e.spec.Train.Batch.V == 1:
-		return nil, e.errorf(x, "batch_norm of [B, columns] normalises over the bags of a step, but train.batch is 1; set "+
-			"train.batch, for example to 16")
+		return nil, diag.Errorf(batchPlace(e.spec, e.place(x)), "batch_norm of [B, columns] normalises over the bags of a "+
+			"step, but train.batch is 1; set train.batch, for example to 16")
 	}
 	return e.scaled(x, e.standardized(e.numbered("batch_norm"), a, batchNormShare), args)
 }
