@@ -194,12 +194,13 @@ func (o *SearchTask) claimSearch(f *fileio.Folder) error {
 		return err
 	}
 	trials := filepath.Join(f.Dir, trialsFolder)
+	_, unplanned := os.Stat(filepath.Join(f.Dir, searchPlan)) // a search that ended before left nothing to continue
 	switch {
 	case o.Resume && f.Mark == nil:
 		return fmt.Errorf("there is no search in %s to resume: omit --resume to start one", o.Dir)
 	case o.Resume:
 		return f.Claim(fileio.SearchFolder, searchFiles, nil)
-	case f.Mark != nil && !o.Force:
+	case f.Mark != nil && !o.Force && unplanned == nil:
 		return fmt.Errorf("%s contains an unfinished search: continue it with --resume, or start again with --force", o.Dir)
 	}
 	if err := f.Restart(fileio.SearchFolder, searchFiles, nil); err != nil {

@@ -250,9 +250,9 @@ func (o *trainOptions) complete() error {
 	o.plan, o.Spec, o.list, o.names = found.Search, found.Spec, found.Specs, found.Names
 	switch missing := errors.Is(err, fs.ErrNotExist); {
 	case o.Search && o.plan == nil && (err == nil || missing):
-		return fmt.Errorf("there is no search in %s to resume", o.Dir)
+		return fmt.Errorf("there is no search in %s to resume: start one with miplc train SPEC --search -o %[1]s", o.Dir)
 	case missing:
-		return fmt.Errorf("there is no run in %s to resume", o.Dir)
+		return fmt.Errorf("there is no run in %s to resume: start one with miplc train SPEC -o %[1]s", o.Dir)
 	case o.plan != nil:
 		o.Search = true
 	case len(o.list) > 0 && len(o.Set) > 0:
