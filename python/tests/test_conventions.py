@@ -363,6 +363,9 @@ def test_forms_of_bags_and_labels(bags: Bags, truth: list[str], candidates: list
     assert np.array_equal(fitted.predict([csr_matrix(bag) for bag in bags]), fitted.predict(bags))
     dummies = pd.get_dummies(pd.Series(truth))
     assert MIPLMultiLabelClassifier(**FAST).fit(bags, dummies).classes_.tolist() == ["cat", "dog", "horse"]
+    sparse = Bags(bags, candidates=csr_matrix(dummies.to_numpy()), classes=["cat", "dog", "horse"])
+    assert sparse.candidates is not None and np.array_equal(sparse.candidates, dummies.to_numpy())
+    assert Bags(bags, labels=[2**63, 5] * 30).classes.tolist() == [5, 2**63]
     every = Bags(bags, candidates=[{0, 1}] * 60).with_labels([0, 1] * 30)
     assert every.kind == "candidates" and every.classes.tolist() == [0, 1]
     assert Bags(bags, candidates=(set(one) for one in candidates)).kind == "candidates"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,14 @@ import pytest
 from sklearn.model_selection import GroupKFold, cross_val_score
 
 import miplc
-from miplc import Bags, DataError, MIPLClassifier, SpecError
+from miplc import Bags, DataError, MIPLClassifier, SpecError, tuning
 
 SPACE = {"train__lr": {"log": [0.001, 0.1]}, "train.momentum": {"uniform": [0, 0.9]}, "train__batch": [1, 2]}
+
+
+def test_arguments() -> None:
+    """miplc.search has an argument for each key of a search."""
+    assert tuning._KEYS <= set(inspect.signature(miplc.search).parameters)
 
 
 def test_search(bags: Bags) -> None:

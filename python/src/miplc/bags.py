@@ -614,7 +614,8 @@ def _classes(labels: Any, candidates: Any, classes: Sequence[Any] | None) -> NDA
             raise DataError(f"the label {quoted(class_name(label))} is not in classes")
         if width and width != len(given):
             raise DataError(f"{count(len(given), 'class')} for a matrix with {count(width, 'column')}")
-    return np.array(given) if given else np.array([], dtype=np.str_)
+    large = any(abs(label) >= 2**63 for label in given if isinstance(label, int))  # as a float64 it loses digits
+    return np.array(given, object if large else None) if given else np.array([], dtype=np.str_)
 
 
 def _sorted(found: Iterable[Any], bags: int) -> list[Any]:
@@ -725,6 +726,8 @@ def _tables(labels: Any, candidates: Any, classes: Any) -> tuple[Any, Any, Any]:
     """Return labels and candidates, with the columns of a frame as classes, and texts such as "cat dog" as sets."""
     found: list[Any] = []
     for single, values in ((True, labels), (False, candidates)):
+        if hasattr(values, "toarray"):  # a sparse matrix, such as that of OneHotEncoder
+            values = values.toarray()
         if hasattr(values, "columns"):
             classes = list(values.columns) if classes is None and values.shape[1] > 1 else classes
             values = np.asarray(values)

@@ -83,14 +83,18 @@ def search(
     trials: int = 64,
     budget: float | None = None,
     measure: str | None = None,
+    holdout: float | None = None,
     folds: int | None = None,
+    halving: int | None = None,
+    min_epochs: int | None = None,
+    seed: int | None = None,
     candidates: Any = None,
     groups: Sequence[Any] | None = None,
     **settings: Any,
 ) -> MIPLClassifier:
     """Return the classifier with the best of some random settings, fitted on all bags, as ``miplc train --search``.
 
-    Bad trials stop early. 20 % of the bags are held out to choose, or each of ``folds`` in turn. ``run_.search`` has the
+    Bad trials stop early. A share of the bags is held out to choose, or each of ``folds`` in turn. ``run_.search`` has the
     frame of the trials, their curves and figures; show ``run_`` in a notebook.
 
     Parameters
@@ -109,9 +113,16 @@ def search(
     measure : str, optional
         Measure of the held-out bags. Default: that of the spec, usually the accuracy. ``loss`` and
         ``inside_candidates`` need no true labels.
+    holdout : float, optional
+        Share of the bags that is held out to choose. Default: that of the spec, usually 0.2.
     folds : int, optional
         Choose by the mean over so many folds of the bags, as ``GridSearchCV(cv=folds)``. Each setting is then trained
         once for each fold.
+    halving, min_epochs : int, optional
+        One of ``halving`` trials continues after each rung, and the first rung has at least ``min_epochs`` epochs.
+        Default: those of the spec, usually 3 and 1. ``halving=1`` trains all epochs of all trials.
+    seed : int, optional
+        Seed of the settings that are drawn. Default: that of the spec, usually 1.
     **settings
         Parameters of :class:`MIPLClassifier`, such as ``train__epochs=50`` or ``output="folder"``.
 
@@ -120,7 +131,17 @@ def search(
     >>> best = search("demipl-mlp", bags, candidates=sets, y=truth, budget=300)           # doctest: +SKIP
     >>> best.run_.search.trials                                                           # doctest: +SKIP
     """
-    how = {"trials": trials, "space": space, "budget": budget, "measure": measure, "folds": folds}
+    how = {
+        "trials": trials,
+        "space": space,
+        "budget": budget,
+        "measure": measure,
+        "holdout": holdout,
+        "folds": folds,
+        "halving": halving,
+        "min_epochs": min_epochs,
+        "seed": seed,
+    }
     return MIPLClassifier(spec, search=how, **settings).fit(X, y, groups, candidates=candidates)
 
 

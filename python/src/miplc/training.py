@@ -176,7 +176,7 @@ def train(
     engine, device : str, optional
         As the options of ``miplc train``.
     threads : int, optional
-        Threads of onnxruntime.
+        Threads of a training step. Default: all cores. The results do not depend on it.
 
     Warns
     -----
