@@ -18,8 +18,10 @@ import (
 )
 
 // claim locks the folders of trials and writes the specs and splits of the runs. If one of the
-// folders must not be overwritten, claim changes none. The caller must close the folders.
-func (o *Task) claim(trials []*train.Trial, specs []*language.Spec) (folders []*fileio.Folder, err error) {
+// folders must not be overwritten, claim changes none. Before it changes the first one it calls list, which writes the
+// list of the runs: after a kill in between, --resume finds them. The caller must close the folders.
+func (o *Task) claim(trials []*train.Trial, specs []*language.Spec, list func() error) (folders []*fileio.Folder,
+	err error) {
 	claimed := 0
 	defer func() {
 		if err == nil {
@@ -41,6 +43,9 @@ func (o *Task) claim(trials []*train.Trial, specs []*language.Spec) (folders []*
 		if claims[i], err = o.checkFolder(f, t); err != nil {
 			return folders, err
 		}
+	}
+	if err := list(); err != nil {
+		return folders, err
 	}
 	for i, t := range trials {
 		if err := claims[i](); err != nil {

@@ -26,7 +26,8 @@ func (w *Writer) Keep(ctx context.Context, dir, temporary string, trial *train.T
 	report *train.Report) (*Summary, error) {
 	t := *trial
 	t.Dir = temporary
-	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, report.On)})
+	folders, err := (&Task{Force: true}).claim([]*train.Trial{&t}, []*language.Spec{withEngine(t.Program.Spec, report.On)},
+		func() error { return nil })
 	if err != nil {
 		return nil, err
 	}

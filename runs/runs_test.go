@@ -71,7 +71,7 @@ func TestInterruptedRunResumesToSameBits(t *testing.T) {
 		o.Observer, o.Resume = &stop, i > 0
 		_, err := one(ctx, spec, o)
 		var stopped *InterruptedError
-		if !errors.As(err, &stopped) || stopped.Epoch != stop.epoch-1 {
+		if !errors.As(err, &stopped) || stopped.Epoch != stop.epoch-1 || !stopped.Resumable {
 			t.Fatalf("stopped in epoch %d: error %v", stop.epoch, err)
 		}
 		if state, err := StateOf(broken); state != Interrupted || err != nil {
@@ -150,7 +150,7 @@ func TestNothingIsLeftBeforeTheFirstCheckpoint(t *testing.T) {
 	enginetest.Library(t)
 	o := Task{Dir: dir, Observer: &stopAt{epoch: 1, step: 3, cancel: cancel}}
 	var stopped *InterruptedError
-	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Epoch != 0 {
+	if _, err := one(ctx, spec, o); !errors.As(err, &stopped) || stopped.Resumable {
 		t.Fatalf("error %v", err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {

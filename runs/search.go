@@ -61,6 +61,7 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 	}
 	dir := filepath.Join(o.Dir, SearchFolder)
 	if state, err := StateOf(o.Dir); err == nil && state == Finished && o.Resume {
+		_ = os.RemoveAll(filepath.Join(dir, trialsFolder)) // after a kill at the end of the search
 		found := &SearchResults{}
 		if err := fileio.ReadJSON(filepath.Join(dir, searchFile), found); err != nil {
 			return nil, nil, err
@@ -248,7 +249,8 @@ func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, di
 	})
 	switch {
 	case ctx.Err() != nil:
-		return nil, false, &InterruptedError{Dir: o.Dir, Done: s.Reached(len(s.Rungs()) - 1), Runs: len(trials)}
+		return nil, false, &InterruptedError{Dir: o.Dir, Done: s.Reached(len(s.Rungs()) - 1), Runs: len(trials),
+			Resumable: true}
 	case err != nil && s.Reached(0) == 0:
 		return nil, false, fmt.Errorf("no trial reached %s within the budget of %v: allow more time",
 			diag.Count(s.Rungs()[0], "epoch"), o.Budget)

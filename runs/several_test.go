@@ -204,8 +204,10 @@ func TestSeveralInterrupted(t *testing.T) {
 	for _, engine := range []string{"gorgonia", "xla"} {
 		enginetest.Library(t)
 		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Place: engines.Place{Engine: engine, Device: device(engine), Open: enginetest.Open}}
-		if _, err := Train(ctx, several(t, 2, "quickstart"), o); err == nil {
-			t.Fatal("an interrupted call succeeded")
+		var stopped *InterruptedError
+		if _, err := Train(ctx, several(t, 2, "quickstart"), o); !errors.As(err, &stopped) || stopped.Resumable ||
+			!strings.Contains(err.Error(), "run the command again") {
+			t.Fatalf("an interrupted call: %v", err)
 		}
 		if _, err := os.Stat(o.Dir); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the folder is still there: %v", err)
@@ -242,5 +244,28 @@ func TestForceTakesAllOrNone(t *testing.T) {
 	}
 	if state, err := StateOf(filepath.Join(o.Dir, "seed-1")); state != Finished {
 		t.Errorf("the finished run is %v, %v", state, err)
+	}
+}
+
+// The list of several runs is there before the first of them: after a kill at any time, --resume finds them, or a new
+// call starts.
+func TestListBeforeRuns(t *testing.T) {
+	enginetest.Library(t)
+	o := Task{Dir: filepath.Join(t.TempDir(), "table")}
+	trials := several(t, 2, "quickstart")
+	specs := make([]*language.Spec, len(trials))
+	for i, one := range trials {
+		one.Dir, specs[i] = filepath.Join(o.Dir, one.Name), one.Program.Spec
+	}
+	stop := errors.New("stop")
+	if _, err := o.claim(trials, specs, func() error {
+		for _, one := range trials {
+			if state, err := StateOf(one.Dir); state != Absent || err != nil {
+				t.Errorf("%s: %v, %v", one.Name, state, err)
+			}
+		}
+		return stop
+	}); !errors.Is(err, stop) {
+		t.Errorf("error %v", err)
 	}
 }

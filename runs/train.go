@@ -45,17 +45,18 @@ type Results struct {
 // InterruptedError reports that training was interrupted and can be resumed.
 type InterruptedError struct {
 	Dir        string
-	Epoch      int // epoch of the last checkpoint, if there is one run
-	Done, Runs int // numbers of finished runs and of all runs
+	Epoch      int  // epoch of the last checkpoint, if there is one run
+	Done, Runs int  // numbers of finished runs and of all runs
+	Resumable  bool // whether --resume has something to continue
 }
 
 func (e *InterruptedError) Error() string {
 	switch {
+	case !e.Resumable:
+		return "interrupted; no checkpoint was written, so run the command again"
 	case e.Runs > 1:
 		return fmt.Sprintf("interrupted; %d of %d runs are finished, and %s has the checkpoints of the others, if any "+
 			"were written", e.Done, e.Runs, e.Dir)
-	case e.Epoch == 0:
-		return "interrupted; no checkpoint was written, so run the command again"
 	}
 	return fmt.Sprintf("interrupted; all epochs up to %d are kept in %s", e.Epoch, e.Dir)
 }
@@ -152,18 +153,13 @@ func (b *trainCall) train(ctx context.Context) error {
 			return &prepare.SpecError{Err: err}
 		}
 	}
-	folders, err := b.claim(list, specs)
+	folders, err := b.claim(list, specs, func() error { return writeList(b.Dir, b.trials, all) })
 	if err != nil {
+		removeList(b.Dir, b.trials)
 		return err
 	}
 	defer closeAll(folders)
 	defer removeList(b.Dir, b.trials)
-	if err := writeList(b.Dir, b.trials, all); err != nil {
-		for _, f := range folders {
-			clearUnlessResumable(f)
-		}
-		return err
-	}
 	warn(list, train.NotesOf(b.Observer))
 	observer := b.Observer
 	if observer != nil && len(b.trials) > 1 {
@@ -216,7 +212,11 @@ func (b *trainCall) results(ctx context.Context) (*Results, error) {
 	switch {
 	case interrupted && ctx.Err() != nil:
 		kept, _, _ := train.LoadCheckpoint(b.trials[0].Dir) // 0 without a checkpoint
-		return nil, &InterruptedError{Dir: b.Dir, Epoch: kept.Epoch, Done: len(r.Runs), Runs: len(b.trials)}
+		return nil, &InterruptedError{Dir: b.Dir, Epoch: kept.Epoch, Done: len(r.Runs), Runs: len(b.trials),
+			Resumable: slices.ContainsFunc(b.trials, func(t *train.Trial) bool {
+				state, err := StateOf(t.Dir)
+				return err != nil || state != Absent
+			})}
 	case len(r.Runs) == 0:
 		return nil, cmp.Or(b.errs...)
 	}

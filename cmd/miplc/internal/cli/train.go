@@ -146,8 +146,12 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 
 // runTrain trains and prints the results.
 func runTrain(ctx context.Context, o *trainOptions) error {
+	continued := o.Spec == ""
 	if err := o.complete(); err != nil {
 		return err
+	}
+	if continued { // the same command continues, also if a signal comes before the training
+		o.Console.AllowAfterSignal(0, console.ExitInterrupted)
 	}
 	specs, err := o.specs()
 	if err != nil {
@@ -268,7 +272,7 @@ func (o *trainOptions) explain(err error) error {
 	switch {
 	case errors.As(err, &wrong):
 		return console.Invalid(wrong.Err)
-	case errors.As(err, &stopped) && (stopped.Runs > 1 || stopped.Epoch > 0):
+	case errors.As(err, &stopped) && stopped.Resumable:
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
 	}
 	return err
