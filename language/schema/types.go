@@ -100,27 +100,20 @@ func init() { // the readers refer to the table for their messages
 		Size: {"a whole number or the name of a size", anyOf((*Reader).size), func(*Row) Object {
 			return SizeSchema
 		}},
-		SizeList: {"a list of sizes (whole numbers or names)", anyOf((*Reader).sizes), func(*Row) Object {
+		SizeList: {"a list of sizes (whole numbers or names)", anyOf(listOf(Size, (*Reader).sizeOfList)), func(*Row) Object {
 			return ListOf(SizeSchema)
 		}},
 		Expression: {"an equation", nil, func(*Row) Object { return ExpressionSchema }},
 	}
 }
 
-// sizes decodes a list of sizes. Wrong ones have no text.
-func (r *Reader) sizes(row *Row, path string, n *Node) (list []Str, ok bool) {
-	if n.kind != listNode {
-		r.wrongType(row, path, n)
-		return nil, false
+// sizeOfList decodes a size with its position. A wrong one has no text, and keeps its place in the list.
+func (r *Reader) sizeOfList(row *Row, path string, n *Node) (Str, bool) {
+	v, ok := r.size(row, path, n)
+	if !ok {
+		v = ""
 	}
-	for i, item := range n.items {
-		v, good := r.size(rowOfItem(row, Size), EntryPath(path, i, item), item)
-		if !good {
-			v = ""
-		}
-		list = append(list, Str{V: v, Pos: item.pos})
-	}
-	return list, true
+	return Str{V: v, Pos: n.pos}, true
 }
 
 func (r *Reader) truth(row *Row, path string, n *Node) (v, ok bool) {
