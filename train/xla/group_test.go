@@ -318,25 +318,26 @@ func TestGroupsPerCore(t *testing.T) {
 		groups          []int
 	}{{7, 0, 1 << 30, []int{7}}, {8, 0, 1 << 30, []int{4, 4}}, {9, 4, 1 << 30, []int{2, 2, 2, 2, 1}},
 		{9, 0, 220 << 10, []int{3, 3, 3}}} {
-		list, p := seeds(t, c.trials), &plans{}
-		cpu.Memory.Bytes = c.memory
-		got := together(context.Background(), &xla.Trainer{Device: cpu}, list, train.Options{Observer: p,
-			Parallel: c.atATime})
-		slices.Sort(p.trials)
-		slices.Reverse(p.trials)
-		if !slices.Equal(p.trials, c.groups) {
-			t.Errorf("%d trials, %d at a time, in %g bytes: groups of %v, want %v", c.trials, c.atATime, c.memory, p.trials,
-				c.groups)
-		}
-		alone := together(context.Background(), &xla.Trainer{Device: goes}, list, train.Options{Parallel: c.groups[0]})
-		for i, out := range got {
-			if out.Err != nil || alone[i].Err != nil {
-				t.Fatal(out.Err, alone[i].Err)
+		t.Run(fmt.Sprint(c.trials, " in groups of ", c.groups), func(t *testing.T) {
+			list, p := seeds(t, c.trials), &plans{}
+			cpu.Memory.Bytes = c.memory
+			got := together(context.Background(), &xla.Trainer{Device: cpu}, list, train.Options{Observer: p,
+				Parallel: c.atATime})
+			slices.Sort(p.trials)
+			slices.Reverse(p.trials)
+			if !slices.Equal(p.trials, c.groups) {
+				t.Errorf("%d at a time, in %g bytes: groups of %v", c.atATime, c.memory, p.trials)
 			}
-			if !reflect.DeepEqual(out.Report.State, alone[i].Report.State) {
-				t.Errorf("%d trials: trial %d ends in another state when groups run in parallel", c.trials, i)
+			alone := together(context.Background(), &xla.Trainer{Device: goes}, list, train.Options{Parallel: c.groups[0]})
+			for i, out := range got {
+				if out.Err != nil || alone[i].Err != nil {
+					t.Fatal(out.Err, alone[i].Err)
+				}
+				if !reflect.DeepEqual(out.Report.State, alone[i].Report.State) {
+					t.Errorf("trial %d ends in another state when groups run in parallel", i)
+				}
 			}
-		}
+		})
 	}
 }
 
