@@ -189,10 +189,7 @@ func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, val
 		if !check(key, n.Items()[i]) {
 			a, values = readAxis(r, key, n.Items()[i])
 		}
-		for _, d := range Dialect.CheckSetting(key, values) {
-			d.Text = path + ": " + d.Text
-			r.AddFault(d)
-		}
+		CheckSetting(r, path, key, values...)
 		if a.Range != nil || len(a.Values) > 0 {
 			axes = append(axes, a)
 		}
@@ -202,6 +199,14 @@ func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, val
 		return nil
 	}
 	return axes
+}
+
+// CheckSetting reports the faults of a key and of values for it, in a map of settings at path.
+func CheckSetting(r *schema.Reader, path string, key *schema.Node, values ...*schema.Node) {
+	for _, d := range Dialect.CheckSetting(key, values) {
+		d.Text = path + ": " + d.Text
+		r.AddFault(d)
+	}
 }
 
 // readAxis reads the values of a key. It also returns them, or the ends of their range, as they are in the file.

@@ -223,7 +223,7 @@ var settingsType = schema.CustomType{
 		}
 		list := to.(*[]language.Assignment)
 		for i, key := range n.Keys() {
-			*list = append(*list, settingOf(r, key, n.Items()[i]))
+			*list = append(*list, settingOf(r, path, key, n.Items()[i]))
 		}
 	},
 }
@@ -234,8 +234,9 @@ var notForSpecs = []struct{ key, instead string }{
 	{"name", "name"}, {"extends", "spec"},
 }
 
-func settingOf(r *schema.Reader, key, value *schema.Node) language.Assignment {
+func settingOf(r *schema.Reader, path string, key, value *schema.Node) language.Assignment {
 	checkKey(r)(key, value)
+	language.CheckSetting(r, path, key, value)
 	return language.Assignment{Key: key.Raw(), Value: value.Flow(), Pos: value.Pos()}
 }
 

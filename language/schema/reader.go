@@ -142,7 +142,11 @@ func (d *Dialect) CheckSetting(key *Node, values []*Node) diag.List {
 		rows, path, start = row.Rows, join(path, name), start+len(name)+1
 		if path == key.text && types[row.Type].read != nil {
 			for _, v := range values {
-				r.Value(row, path, v)
+				if v.IsNull() {
+					r.key(row, path, v, v, nil)
+				} else {
+					r.Value(row, path, v)
+				}
 			}
 		}
 		if row.Type != Section {
