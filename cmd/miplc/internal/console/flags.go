@@ -47,9 +47,9 @@ func (s setter) Set(text string) error { return s.set(text) }
 
 // bounded returns a function that sets a number or a list of numbers within bounds.
 func bounded(to pflag.Value, low, high float64) func(text string) error {
-	span := schema.Closed(low, high)
+	span, above := schema.Closed(low, high), schema.AtLeast(low)
 	if low == AboveZero {
-		span = schema.PositiveUpTo(high)
+		span, above = schema.PositiveUpTo(high), schema.Above(0)
 	}
 	return func(text string) error {
 		for part := range strings.SplitSeq(text, ",") {
@@ -57,7 +57,10 @@ func bounded(to pflag.Value, low, high float64) func(text string) error {
 			if err != nil {
 				return fmt.Errorf("%q is not a number", part)
 			}
-			if !span.Has(v) {
+			switch {
+			case high >= Most && !above.Has(v):
+				return fmt.Errorf("it must be %s", above)
+			case !span.Has(v):
 				return fmt.Errorf("it must be %s", span)
 			}
 		}
