@@ -3,6 +3,7 @@
 package gorgonia_test
 
 import (
+	"fmt"
 	"math"
 	"runtime"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/miplc/miplc/compile/gorgonia"
 	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/ndarray"
+	"golang.org/x/sync/errgroup"
 )
 
 // At kinks, gradients follow the definitions in the op table.
@@ -165,6 +167,38 @@ func TestUnusedParameterHasZeroGradient(t *testing.T) {
 	compare(t, "x", grads["x"], []float64{3, 4}, 0)
 	compare(t, "u", grads["u"], []float64{0, 0}, 0)
 	compare(t, "v", grads["v"], []float64{0, 0}, 0)
+}
+
+// Programs that are differentiated at the same time share nothing. The race detector sees it if this test runs alone,
+// because only the first differentiation of a process wrote to gorgonia's constant.
+func TestProgramsAtOnce(t *testing.T) {
+	b := graph.NewBuilder("small")
+	b.Output("loss", b.Sum(b.Mul(b.Param("x", graph.Shape{2}), b.Scalar(3)), false, 0))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var group errgroup.Group
+	for range 4 {
+		group.Go(func() error {
+			grads := map[string][]float32{"x": {9, 9}}
+			m, err := gorgonia.Lower(g, 1, 1, gorgonia.Lowering[float32]{
+				Params: map[string][]float32{"x": {1, 2}}, Loss: "loss", Grads: grads})
+			if err != nil {
+				return err
+			}
+			if err := m.Run(gorgonia.Feed[float32]{}); err != nil {
+				return err
+			}
+			if !slices.Equal(grads["x"], []float32{3, 3}) {
+				return fmt.Errorf("gradient %v", grads["x"])
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
 }
 
 // Machines of different sizes that share parameters do not affect each other.
