@@ -183,8 +183,8 @@ func (l *lowerer) batchNorm(blk *language.Block, name string) {
 		return
 	}
 	if l.pooled && l.spec.Train.Batch.V == 1 {
-		l.errs.Add(diag.Errorf(batchPlace(l.spec, blk.Kind.Pos), "batch_norm after the pool normalises over the bags of a step, but "+
-			"train.batch is 1").
+		l.errs.Add(diag.Errorf(batchPlace(l.spec, blk.Kind.Pos), "batch_norm after the pool normalises over the bags of a "+
+			"step, but train.batch is 1").
 			WithNote("set train.batch, for example to 16"))
 		return
 	}

@@ -39,8 +39,8 @@ const (
 	InEpsilon     = "train.epsilon"
 )
 
-// restOf returns the name of the input with 1 - x for the input x, which float32 would round twice. In the text of an XLA
-// program, a name must not begin with a digit.
+// restOf returns the name of the input with 1 - x for the input x, which float32 would round twice. In the text of an
+// XLA program, a name must not begin with a digit.
 func restOf(name string) string { return "one_minus_" + name }
 
 // Position is the place of a training step among the updates of the parameters. The zero

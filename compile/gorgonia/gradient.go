@@ -39,8 +39,8 @@ func (l *lowerer[T]) differentiate(g *graph.Graph) {
 	if len(wrt) == 0 {
 		return
 	}
-	// Grad finds this node by its name. Else it would add its own, a variable of the package that AddNode writes to without
-	// a lock.
+	// Grad finds this node by its name. Else it would add its own, a variable of the package that AddNode writes to
+	// without a lock.
 	cost.Graph().AddNode(gorgonia.NewConstant(T(1)))
 	grads, err := gorgonia.Grad(cost, wrt...)
 	if err != nil {

@@ -125,8 +125,8 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	return d.Suggestion
 }
 
-// CheckSetting returns the faults of a dotted key, such as train.lr, and of values for it. It does not look into lists and
-// maps, whose entries depend on the file.
+// CheckSetting returns the faults of a dotted key, such as train.lr, and of values for it. It does not look into lists
+// and maps, whose entries depend on the file.
 func (d *Dialect) CheckSetting(key *Node, values []*Node) diag.List {
 	r, rows, path, start := &Reader{Origin: &Origin{}, dialect: d}, d.Rows, "", 0
 	for _, name := range strings.Split(key.text, ".") {
@@ -267,10 +267,11 @@ func (r *Reader) Value(row *Row, path string, n *Node) (Arg, bool) {
 func (r *Reader) wrongType(row *Row, path string, n *Node) {
 	d := n.Errorf("%s must be %s, not %s", path, row.DescribeType(), n.Describe())
 	if n.kind == scalarNode {
+		plain := row.Type == Whole || row.Type == Real || row.Type == Truth
 		switch {
-		case n.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 && (row.Type == Whole || row.Type == Real || row.Type == Truth):
+		case plain && n.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 			d = d.WithNote("write it in the line of the key, without | or >")
-		case n.style != 0 && (row.Type == Whole || row.Type == Real || row.Type == Truth):
+		case plain && n.style != 0:
 			d = d.WithNote("leave out the quotes")
 		case row.Type == Text && row.Choices == nil && n.tag != "!!str":
 			d = d.WithNote("put it in quotes if it is meant as text")

@@ -34,7 +34,8 @@ var _ train.Engine = (*gorgoniaEngine)(nil)
 func NewGorgonia(p *compile.Program) (train.Engine, error) {
 	size := p.FlatSize()
 	e := &gorgoniaEngine{program: p, state: map[string][]float32{}, gradients: make([]float32, size),
-		grads: map[string][]float32{}, shared: map[string][]float32{}, result: train.StepResult{Terms: make([]float64, len(p.Terms))}}
+		grads: map[string][]float32{}, shared: map[string][]float32{},
+		result: train.StepResult{Terms: make([]float64, len(p.Terms))}}
 	for _, q := range p.Params {
 		e.shared[q.Name] = make([]float32, ndarray.Size(q.Shape))
 		if !q.Statistic {

@@ -10,8 +10,8 @@ import "unsafe"
 // blockColumns, but of at least minBlock rows, because each block reads and writes the result. With a row-major left
 // factor and strips of at least tallStrip rows, which compute long enough for each row of the block to hide misses of
 // the cache for addresses, blocks have up to tallBytes and tallColumns. If there is only one strip of rows, blocks have
-// all columns and rowBytes, so that the memory of the factor is read nearly in order. Blocks of a masked product have all
-// rows of the factor and at least minColumns.
+// all columns and rowBytes, so that the memory of the factor is read nearly in order. Blocks of a masked product have
+// all rows of the factor and at least minColumns.
 const (
 	cacheBytes   = 256 << 10
 	blockColumns = 512

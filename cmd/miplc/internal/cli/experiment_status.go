@@ -70,7 +70,8 @@ func runStatus(ctx context.Context, con *console.Console, dir string, watch bool
 
 // summaryOf returns the line that --watch redraws.
 func summaryOf(s *experiment.Status) string {
-	text := countCells(s.Done, s.Cells, s.Failed) + fmt.Sprintf(", %s at work", diag.CountForms(len(s.Running), "process", "processes"))
+	text := fmt.Sprintf("%s, %s at work", countCells(s.Done, s.Cells, s.Failed),
+		diag.CountForms(len(s.Running), "process", "processes"))
 	if s.Left != nil {
 		text += ", about " + span(*s.Left) + " left"
 	}

@@ -291,8 +291,8 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	return m, nil
 }
 
-// findThumbnails sets the thumbnails of pictures. It returns the number of pictures without one, and an error if none of
-// the thumbnails that the user asked for exists.
+// findThumbnails sets the thumbnails of pictures. It returns the number of pictures without one, and an error if none
+// of the thumbnails that the user asked for exists.
 func (h *heatmaps) findThumbnails(list []picture) (missing int, err error) {
 	if h.sources == nil {
 		return 0, nil
@@ -326,8 +326,8 @@ func (h *heatmaps) findThumbnails(list []picture) (missing int, err error) {
 		return missing, nil
 	}
 	name := list[0].names()[0]
-	return missing, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag would "+
-		"be %s.png", name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(images)))).
+	return missing, diag.Errorf(diag.Pos{File: h.Thumbnails}, "no image is named after a bag; that of the first bag "+
+		"would be %s.png", name).WithSuggestion(diag.Suggest(name, slices.Sorted(maps.Keys(images)))).
 		WithNote("an image may have the ending .jpg or .tif as well, and be in a folder")
 }
 
