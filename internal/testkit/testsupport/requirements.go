@@ -21,14 +21,14 @@ func Python(t testing.TB, packages ...string) string {
 	if err != nil {
 		t.Skipf("there is no Python, or MIPLC_PYTHON does not name it: %v", err)
 	}
-	modules := make([]string, len(packages))
-	for i, p := range packages {
-		modules[i] = regexp.MustCompile(`^\w+`).FindString(p)
+	modules := []string{"sys"} // a Python without packages works as well
+	for _, p := range packages {
+		modules = append(modules, regexp.MustCompile(`^\w+`).FindString(p))
 	}
 	if out, err := exec.Command(program, "-c", "import "+strings.Join(modules, ", ")).CombinedOutput(); err != nil {
 		out = bytes.TrimSpace(out)
 		t.Skipf("%s cannot import %s: pip install '%s'; MIPLC_PYTHON names another Python: %v: %s",
-			program, strings.Join(modules, ", "), strings.Join(packages, "' '"), err, out[bytes.LastIndexByte(out, '\n')+1:])
+			program, strings.Join(modules[1:], ", "), strings.Join(packages, "' '"), err, out[bytes.LastIndexByte(out, '\n')+1:])
 	}
 	return program
 }
