@@ -209,7 +209,8 @@ func CheckSetting(r *schema.Reader, path string, key *schema.Node, values ...*sc
 	}
 }
 
-// readAxis reads the values of a key. It also returns them, or the ends of their range, as they are in the file.
+// readAxis reads the values of a key, or their range. It also returns the nodes of the file that have the values, or
+// the ends of the range.
 func readAxis(r *schema.Reader, key, n *schema.Node) (a Axis, values []*schema.Node) {
 	a.Key = key.Raw()
 	if n.IsMap() {

@@ -12,17 +12,17 @@ type Args struct {
 	M, N, K            int
 	SD, SA, SB, SC, TA int
 	TD                 int
-	Then               int // of Gemm: what is done with the sums, see ThenRelu and ThenMask
+	Then               int // the function that Gemm applies to its sums: 0 (none), ThenRelu or ThenMask
 
 	// Set by Gemm for its parts: for each inner index a part prefetches an address, which begins Ahead bytes from A and
 	// moves by AheadStep. It may be outside of the operands.
 	Ahead, AheadStep int
 }
 
-// Values of Args.Then other than 0, which stores the sums.
+// The functions of Args.Then.
 const (
-	ThenRelu = 1 // stores their ReLU
-	ThenMask = 2 // sums from 0 and multiplies by 1 where c[m,n] > 0, else by 0, like MulGreater
+	ThenRelu = 1 // the ReLU
+	ThenMask = 2 // a product with 1 where c[m,n] > 0, else with 0; the sums then start from 0 and not from c
 )
 
 // elem is the size of an element in bytes.

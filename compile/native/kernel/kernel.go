@@ -96,8 +96,8 @@ const (
 	Dropout
 
 	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n]: the element (m, k) of a is m SA + k TA bytes from the first, rows
-	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all. Then
-	// says what is done with these sums before they are stored.
+	// of b, dst and c are SB, SD and SC bytes apart. C may be nil, which is 0; SC = 0 adds one row to all. Gemm
+	// applies the function Then to the sums and stores the results.
 	Gemm
 	// dst[m,n] = c[m,n] + sum over k of a[m,k] b[k,n], leaving out the elements of a that are 0: a is a Sparse of M rows
 	// and K words, b has TD rows, and dst, b and c have the strides SD, SB and SC. C may be nil, which is 0.
