@@ -52,13 +52,21 @@ func (p *Place) devices() []string {
 	return list
 }
 
-// CheckDevice returns an error for a device on which no engine trains.
-func (p *Place) CheckDevice() error {
-	if p.Device != CUDA && slices.Contains(onnxruntime.Providers, p.Device) {
-		return fmt.Errorf("no engine trains on the device %s, which only predicts and serves: leave it out, or use %s, "+
-			"an NVIDIA GPU", p.Device, CUDA)
+// CheckName returns an error unless name is an engine. what is the source of the name, for messages.
+func CheckName(what, name string) error {
+	if name == ORT {
+		return nil
 	}
-	return diag.CheckWord("the device", cmp.Or(p.Device, CPU), p.devices())
+	return diag.CheckWord(what, name, Names())
+}
+
+// CheckDevice returns an error for a device on which no engine trains. what is the source of its name, for messages.
+func (p *Place) CheckDevice(what, name string) error {
+	if name != CUDA && slices.Contains(onnxruntime.Providers, name) {
+		return fmt.Errorf("no engine trains on the device %s, which only predicts and serves: leave it out, or use %s, "+
+			"an NVIDIA GPU", name, CUDA)
+	}
+	return diag.CheckWord(what, name, p.devices())
 }
 
 // maxThreads is the maximum number of threads of an operation.
@@ -142,10 +150,7 @@ func (p *Place) named(spec string) string {
 // check returns an error for unknown names and conflicting settings.
 func (p *Place) check() error {
 	p.Engine = p.named("")
-	if err := diag.CheckWord("the engine", p.Engine, Names()); err != nil {
-		return err
-	}
-	if err := p.CheckDevice(); err != nil {
+	if err := cmp.Or(CheckName("the engine", p.Engine), p.CheckDevice("the device", cmp.Or(p.Device, CPU))); err != nil {
 		return err
 	}
 	switch {

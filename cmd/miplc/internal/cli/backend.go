@@ -35,8 +35,10 @@ type backendFlags struct {
 func (f *backendFlags) Add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.Backend, "backend", contract.BackendORT, "back end that runs the model: "+contract.BackendORT+
 		" or "+contract.BackendONNXGo)
+	console.OneOf(cmd.Flags(), "backend", contract.BackendORT, contract.BackendONNXGo)
 	console.LibraryFlag(cmd.Flags(), &f.Library)
 	cmd.Flags().StringVar(&f.Device, "device", "", "device (default: cpu): "+strings.Join(modelDevices, ", "))
+	console.OneOf(cmd.Flags(), "device", modelDevices...)
 }
 
 // modelPath returns the path of a model, given a file or the folder of a run.
@@ -63,10 +65,6 @@ func findModel(path string) (string, error) {
 // Open opens a model file, or the model in the folder of a run. more are options of the command.
 func (f *backendFlags) Open(path string, more ...runtime.Option) (*runtime.Model, error) {
 	device := cmp.Or(f.Device, onnxruntime.CPU)
-	if err := cmp.Or(console.CheckWord("--backend", f.Backend, contract.BackendORT, contract.BackendONNXGo),
-		console.CheckWord("--device", device, modelDevices...)); err != nil {
-		return nil, err
-	}
 	if f.Backend == contract.BackendONNXGo && device != onnxruntime.CPU {
 		return nil, console.Usagef("--device %s belongs to the back end %s", device, contract.BackendORT)
 	}
@@ -119,19 +117,10 @@ var modelDevices = append([]string{onnxruntime.CPU}, onnxruntime.Providers...)
 func placeFlags(con *console.Console, f *pflag.FlagSet, to *engines.Place, engine string) {
 	to.Open = con.OpenDevice
 	f.StringVar(&to.Engine, "engine", "", engine+": "+strings.Join(engines.Names(), ", "))
+	console.Check(f, "engine", engines.CheckName)
 	f.StringVar(&to.Device, "device", "", "device: cpu or cuda (default: cuda for images if an NVIDIA GPU is usable, "+
 		"else cpu)")
+	console.Check(f, "device", to.CheckDevice)
 	console.Bytes(f, &to.Memory, "device-memory", "maximum memory for the engine xla, e.g. 6GiB (default: three quarters "+
 		"of the memory of a GPU, or the free memory of the machine); limits how many runs train together")
-}
-
-// checkPlace reports unknown names of engines and devices.
-func checkPlace(p *engines.Place) error {
-	if err := p.CheckDevice(); err != nil {
-		return console.Usagef("--device: %v", err)
-	}
-	if p.Engine == engines.ORT { // of earlier versions
-		return nil
-	}
-	return console.CheckWord("--engine", cmp.Or(p.Engine, engines.Auto), engines.Names()...)
 }

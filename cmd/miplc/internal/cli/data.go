@@ -56,21 +56,11 @@ func groupColumnFlag(f *pflag.FlagSet, to *bagfile.Reading) {
 		"column of a CSV file with the group of each bag, e.g. patient")
 }
 
-// crowdLabels is the kind of the labels of a dataset that is read, as data.labels of a spec.
-type crowdLabels string
-
-func (l *crowdLabels) addFlag(f *pflag.FlagSet) {
-	f.StringVar((*string)(l), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of "+
+// labelsFlag adds the flag for the kind of the labels of a dataset that is read, as data.labels of a spec.
+func labelsFlag(f *pflag.FlagSet, to *bagfile.Reading) {
+	f.StringVar((*string)(&to.Labels), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of "+
 		"true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: candidate sets)")
-}
-
-// set checks the kind and sets it in the options for reading.
-func (l crowdLabels) set(to *bagfile.Reading) error {
-	if l == "" {
-		return nil
-	}
-	to.Labels = bagfile.Labels(string(l))
-	return console.CheckWord("--labels", string(l), language.KnownLabels, language.MultiLabels, language.NoisyLabels)
+	console.OneOf(f, "labels", language.KnownLabels, language.MultiLabels, language.NoisyLabels)
 }
 
 // datasetOutput is the file to which a command writes a dataset.

@@ -88,9 +88,14 @@ always give the same file.`,
 	return cmd
 }
 
-// outsideActions describes the values of --outside.
-const outsideActions = "error (stop), add (the class to the candidates), drop (the bag) or forget (keep the bag " +
-	"without true label)"
+// outsideFlag adds --outside. with is the flag that it needs.
+func outsideFlag(f *pflag.FlagSet, to *string, with string) {
+	f.StringVar(to, "outside", string(generate.OutsideError), "with "+with+", action if the true class is not a "+
+		"candidate: error (stop), add (the class to the candidates), drop (the bag) or forget (keep the bag without true "+
+		"label)")
+	console.OneOf(f, "outside", string(generate.OutsideError), string(generate.OutsideAdd), string(generate.OutsideDrop),
+		string(generate.OutsideForget))
+}
 
 func (o *bagsOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
@@ -98,13 +103,13 @@ func (o *bagsOptions) addFlags(cmd *cobra.Command) {
 	console.OutputFlag(cmd, &o.Output, "FILE", "output file: "+formats.Writable().Or())
 	f.BoolVar(&o.Force, "force", false, "overwrite an existing output file")
 	f.StringVar(&o.Generator, "generator", "", "generator: row, sbn, kmeansseg, sift or patches (required)")
+	console.OneOf(f, "generator", imagebags.Names...)
 	f.StringVar(&o.Resize, "resize", "", "size to which images are scaled first, in pixels, e.g. 224 (square) or "+
 		"320x240 (default: unscaled)")
 	f.IntVar(&o.R, "r", 0, "number of false labels per candidate set (default: 0)")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the false labels")
 	f.StringVar(&o.Candidates, "candidates", "", "CSV file of candidate sets, as miplc data crowd writes it")
-	f.StringVar(&o.Outside, "outside", string(generate.OutsideError),
-		"with --candidates, action if the true class is not a candidate: "+outsideActions)
+	outsideFlag(f, &o.Outside, "--candidates")
 	f.BoolVar(&o.Unlabeled, "unlabelled", false, "write neither labels nor candidates, for miplc predict; folder "+
 		"names are not classes")
 	f.IntVar(&o.Workers, "workers", 0, "number of images processed at the same time (default: number of processors)")
@@ -187,9 +192,6 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 		return nil, console.Usagef("miplc data bags: --generator is missing; known are %s", strings.Join(imagebags.Names,
 			", "))
 	}
-	if err := console.CheckWord("--generator", o.Generator, imagebags.Names...); err != nil {
-		return nil, err
-	}
 	var err error
 	o.flags.Visit(func(f *pflag.Flag) {
 		of := o.settings[f.Name]
@@ -226,9 +228,6 @@ func parseSize(text string) (imagebags.Size, error) {
 }
 
 func (o *bagsOptions) checkCandidates() error {
-	if err := checkOutside(o.Outside); err != nil {
-		return err
-	}
 	switch {
 	case o.Unlabeled && (o.Candidates != "" || o.flags.Changed("r")):
 		return console.Usagef("--unlabelled excludes --candidates and --r: the bags have no candidates")
@@ -238,11 +237,6 @@ func (o *bagsOptions) checkCandidates() error {
 		return console.Usagef("--outside needs --candidates")
 	}
 	return nil
-}
-
-func checkOutside(word string) error {
-	return console.CheckWord("--outside", word, string(generate.OutsideError), string(generate.OutsideAdd),
-		string(generate.OutsideDrop), string(generate.OutsideForget))
 }
 
 // candidates adds the candidates of --r or --candidates to the true classes.

@@ -60,8 +60,7 @@ nothing is written.`,
 	f.StringSliceVar(&o.Classes, "classes", nil, "classes that every file must contain (default: those of --bags, else "+
 		"of the first file)")
 	f.StringVar(&o.Bags, "bags", "", "dataset whose candidate sets are replaced, matched by image name")
-	f.StringVar(&o.Outside, "outside", string(generate.OutsideError),
-		"with --bags, action if the true class is not a candidate: "+outsideActions)
+	outsideFlag(f, &o.Outside, "--bags")
 	return cmd
 }
 
@@ -70,9 +69,6 @@ func runCrowd(o *crowdOptions) error {
 	if len(o.Annotators) < generate.MinAnnotators {
 		return console.Usagef("miplc data crowd: the rule needs the files of at least %d annotators, %d given",
 			generate.MinAnnotators, len(o.Annotators))
-	}
-	if err := checkOutside(o.Outside); err != nil {
-		return err
 	}
 	inputs := append(slices.Clip(o.Annotators), o.Bags)
 	if o.Bags == "" {

@@ -22,7 +22,6 @@ import (
 func importCommand(con *console.Console) *cobra.Command {
 	var input string
 	var reading bagfile.Reading
-	var labels crowdLabels
 	o := datasetOutput{Console: con}
 	cmd := &cobra.Command{
 		Use:        "import IN OUT",
@@ -35,9 +34,6 @@ func importCommand(con *console.Console) *cobra.Command {
 			"miplc data import certain.csv certain.npz --labels known",
 		Args: console.Args(console.Arg("IN", &input), console.Arg("OUT", &o.Output)),
 		RunE: func(*cobra.Command, []string) error {
-			if err := labels.set(&reading); err != nil {
-				return err
-			}
 			return o.save(func() (*data.Dataset, error) {
 				if named := formats.WithColumns(); o.stored && !named.Match(input) &&
 					!reflect.DeepEqual(reading.Columns, bagfile.Columns{}) {
@@ -67,7 +63,7 @@ func importCommand(con *console.Console) *cobra.Command {
 	cmd.Flags().MarkHidden("python")
 	console.ReadingFlags(cmd.Flags(), &reading)
 	groupColumnFlag(cmd.Flags(), &reading)
-	labels.addFlag(cmd.Flags())
+	labelsFlag(cmd.Flags(), &reading)
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite OUT if it exists")
 	return cmd
 }

@@ -22,7 +22,6 @@ type inspectOptions struct {
 	Reading bagfile.Reading
 	Console *console.Console
 	Files   []string
-	Labels  crowdLabels
 	Bag     string // name, or number, from 1, if the bags have no names; empty: none
 	SVG     string // picture of the bag
 	Force   bool
@@ -72,7 +71,7 @@ says what to do:
 	}
 	console.ReadingFlags(cmd.Flags(), &o.Reading)
 	groupColumnFlag(cmd.Flags(), &o.Reading)
-	o.Labels.addFlag(cmd.Flags())
+	labelsFlag(cmd.Flags(), &o.Reading)
 	console.BagFlag(cmd.Flags(), &o.Bag, "bag to describe: its name or, if the bags have no names, its number from 1")
 	cmd.Flags().StringVar(&o.SVG, "svg", "", "with --bag, SVG file to draw the bag to")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite an existing SVG file")
@@ -86,9 +85,6 @@ func runInspect(o *inspectOptions) error {
 		return console.Usagef("--svg draws one bag: give its number or name with --bag")
 	case o.Bag != "" && len(o.Files) != 1:
 		return console.Usagef("--bag describes a bag of one file, but %d files are given", len(o.Files))
-	}
-	if err := o.Labels.set(&o.Reading); err != nil {
-		return err
 	}
 	var svg *fileio.File
 	if o.SVG != "" {

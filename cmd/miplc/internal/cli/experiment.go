@@ -188,9 +188,6 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(),
 			", "))
 	}
-	if err := checkPlace(&o.Place); err != nil {
-		return nil, err
-	}
 	e, err := definition.Load(o.File, o.Set...)
 	if err != nil && definition.IsSpec(o.File) {
 		return nil, console.Usagef("miplc experiment: %s is the spec of one model: run miplc train %[1]s -o DIR, or name "+

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +66,36 @@ func TestSenselessZeros(t *testing.T) {
 				t.Errorf("%v: exit code %d\n%s", args, code, errs)
 			}
 		}
+	}
+}
+
+// A wrong word of a flag is reported by the flag parser, with a suggestion and the known words.
+func TestWrongWords(t *testing.T) {
+	for args, want := range map[string][2]string{
+		"train quickstart --engine natve":   {"native", "auto, native, gorgonia, xla"},
+		"train quickstart --device cuad":    {"cuda", "cpu, cuda"},
+		"experiment smoke --engine xlaa":    {"xla", "auto, native, gorgonia, xla"},
+		"predict m b --backend onnxgo":      {"onnx-go", "onnxruntime, onnx-go"},
+		"predict m b --device cup":          {"cpu", "cpu, "},
+		"report x --test pairde":            {"paired", "paired, corrected"},
+		"data inspect b.csv --labels mutli": {"multi", "known, multi, noisy"},
+		"data bags x --generator rwo":       {"row", "row, sbn"},
+		"data bags x --outside drp":         {"drop", "error, add, drop, forget"},
+		"data crowd x --outside drp":        {"drop", "error, add, drop, forget"},
+		"runtime install --via pi":          {"pip", "auto, pip, npm"},
+	} {
+		con, _, errs := newConsole(nil)
+		words := strings.Fields(args)
+		wrong := fmt.Sprintf("error: %s cannot be %q\n", words[len(words)-2], words[len(words)-1])
+		if code := Main(words, con); code != console.ExitInvalid || !strings.HasPrefix(errs.String(), wrong) ||
+			!strings.Contains(errs.String(), fmt.Sprintf("did you mean %q", want[0])) ||
+			!strings.Contains(errs.String(), "known are "+want[1]) {
+			t.Errorf("%s: exit code %d\n%s", args, code, errs)
+		}
+	}
+	con, _, errs := newConsole(nil)
+	if Main([]string{"train", "quickstart", "--engine", "ort"}, con); !strings.Contains(errs.String(), "-o DIR is missing") {
+		t.Errorf("the engine of earlier versions: %s", errs)
 	}
 }
 

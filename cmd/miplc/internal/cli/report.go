@@ -67,6 +67,7 @@ measure is unknown, with code 2. In both cases nothing is written.`,
 	cmd.Flags().StringVarP(&o.Output, "output", "o", "", "folder of the report (default: DIR/report)")
 	cmd.Flags().StringVar(&o.Test, "test", testCorrected, "t-test: corrected (for training bags that splits share) or "+
 		"paired")
+	console.OneOf(cmd.Flags(), "test", testPaired, testCorrected)
 	cmd.Flags().StringSliceVar(&o.Measure, "measure", []string{measure.Accuracy},
 		"measures of the tables, separated by commas: "+diag.Words(measure.BagNames())+"; with the prefix "+
 			measure.GroupPrefix+" those of groups of bags, e.g. patients")
@@ -82,9 +83,6 @@ const (
 
 // runReport writes the report.
 func runReport(o *reportOptions) error {
-	if err := console.CheckWord("--test", o.Test, testPaired, testCorrected); err != nil {
-		return err
-	}
 	measures := make([]*measure.Measure, len(o.Measure))
 	for i, name := range o.Measure {
 		if err := console.CheckWord("--measure", name, measure.Names()...); err != nil {

@@ -70,16 +70,13 @@ download or the verification fails, nothing is installed.
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runInstall(cmd.Context(), con, what, how) },
 	}
 	cmd.Flags().StringVar((*string)(&how.Via), "via", string(libraries.ViaAuto), "download tool: auto, pip or npm")
+	console.OneOf(cmd.Flags(), "via", string(libraries.ViaAuto), string(libraries.ViaPip), string(libraries.ViaNpm))
 	cmd.Flags().BoolVar(&how.Force, "force", false, "download again even if a valid library is installed")
 	return cmd
 }
 
 // runInstall installs the library.
 func runInstall(ctx context.Context, con *console.Console, what string, how libraries.InstallOptions) error {
-	known := []string{string(libraries.ViaAuto), string(libraries.ViaPip), string(libraries.ViaNpm)}
-	if err := console.CheckWord("--via", string(how.Via), known...); err != nil {
-		return err
-	}
 	if err := console.CheckWord("the library to install", what, libraryORT, onnxruntime.WebGPU, onnxruntime.CUDA,
 		libraryXLA); err != nil {
 		return err

@@ -220,9 +220,6 @@ func (o *trainOptions) train(ctx context.Context, trials []*train.Trial) error {
 // complete reports wrong flags. With Spec it adds the engine to Set. To resume without Spec, it sets Spec to that
 // of the run in Dir, or list and names to those of several runs.
 func (o *trainOptions) complete() error {
-	if err := checkPlace(&o.Place); err != nil {
-		return err
-	}
 	switch {
 	case o.Dir == "" && o.Spec == "":
 		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs " +

@@ -107,8 +107,11 @@ func unknownCommand(parent *cobra.Command, name string) error {
 	return Invalid(seeHelp(parent, d))
 }
 
-// FlagError adds the probably intended flag to an error of the flag parser.
+// FlagError adds the probably intended flag to an error of the flag parser. Errors of Check are complete.
 func FlagError(cmd *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*Failure](err); ok {
+		return wrong
+	}
 	d := diag.Diagnostic{Text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err)}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "" {
@@ -127,7 +130,7 @@ func seeHelp(cmd *cobra.Command, d diag.Diagnostic) error {
 	return d.WithNote("see %s --help", cmd.CommandPath())
 }
 
-// CheckWord checks the value of a flag.
-func CheckWord(flag, word string, known ...string) error {
-	return Invalid(diag.CheckWord(flag, word, known))
+// CheckWord checks the value of an argument.
+func CheckWord(argument, word string, known ...string) error {
+	return Invalid(diag.CheckWord(argument, word, known))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/rawfile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 )
 
@@ -44,6 +45,25 @@ type setter struct {
 
 // Set checks and parses the value.
 func (s setter) Set(text string) error { return s.set(text) }
+
+// OneOf limits the values of a flag to known words. Its default may be another one.
+func OneOf(flags *pflag.FlagSet, name string, known ...string) {
+	Check(flags, name, func(what, word string) error { return diag.CheckWord(what, word, known) })
+}
+
+// Check checks the values of a flag, except its default. check gets the flag as what, for messages.
+func Check(flags *pflag.FlagSet, name string, check func(what, word string) error) {
+	f := flags.Lookup(name)
+	to := f.Value
+	f.Value = setter{to, func(word string) error {
+		if word != f.DefValue {
+			if err := check("--"+name, word); err != nil {
+				return Invalid(err)
+			}
+		}
+		return to.Set(word)
+	}}
+}
 
 // bounded returns a function that sets a number or a list of numbers within bounds.
 func bounded(to pflag.Value, low, high float64) func(text string) error {
