@@ -26,25 +26,18 @@ type figure struct {
 // baseline.
 func (r *Document) splitsFigure(it *definition.Item) []figure {
 	var panels []plot.CurvePanel
-	all, baseline := r.pairings(it), false
+	all, learners := r.pairings(it), r.plannedOf(it)
 	for _, on := range all {
 		p, values := plot.CurvePanel{Heading: setTitle(on.facts)}, 0
-		for _, l := range r.variants(it) {
-			if r.planned(l, all) {
-				p.Curves = append(p.Curves, splitsOf(variantName(l), r.values[l.at(on.data, on.r)]))
-				values += len(p.Curves[len(p.Curves)-1].Points)
-			}
+		for _, l := range learners {
+			c := splitsOf(variantName(l), r.values[l.at(on.data, on.r)])
+			p.Curves, values = append(p.Curves, c), values+len(c.Points)
 		}
-		if values == 0 {
-			continue
+		if r.hasBaseline(all) {
+			p.Curves = append(p.Curves, splitsOf(variantName(baseline), r.values[baseline.at(on.data, on.r)]))
 		}
-		accuracies, _ := r.baselineValues(on.data, on.r)
-		p.Curves, baseline = append(p.Curves, splitsOf(baselineName, accuracies)), baseline || len(accuracies) > 0
-		panels = append(panels, p)
-	}
-	for i := range panels {
-		if all := &panels[i].Curves; !baseline {
-			*all = (*all)[:len(*all)-1]
+		if values > 0 {
+			panels = append(panels, p)
 		}
 	}
 	title := r.titleOver(it, "on each split (dots) and mean (bars)")
@@ -121,25 +114,16 @@ func (r *Document) rFigure(it *definition.Item) []figure {
 	var panels []plot.CurvePanel
 	for _, s := range r.datasets(it) {
 		p := plot.CurvePanel{Heading: s.data.Name.V}
-		for _, l := range r.variants(it) {
+		for _, l := range append(r.variants(it), baseline) {
 			c := plot.Curve{Name: variantName(l)}
 			for _, falseLabels := range s.r {
 				if falseLabels != definition.Stored {
 					c.Points = appendPoint(c.Points, float64(falseLabels), r.cell(l, s.data.Name.V, falseLabels))
 				}
 			}
-			if len(c.Points) > 0 {
+			if len(c.Points) > 0 && (l != baseline || len(p.Curves) > 0) {
 				p.Curves = append(p.Curves, c)
 			}
-		}
-		baseline := plot.Curve{Name: baselineName}
-		for _, falseLabels := range s.r {
-			if falseLabels != definition.Stored {
-				baseline.Points = appendPoint(baseline.Points, float64(falseLabels), r.baseline(s.data.Name.V, falseLabels))
-			}
-		}
-		if len(baseline.Points) > 0 && len(p.Curves) > 0 {
-			p.Curves = append(p.Curves, baseline)
 		}
 		panels = append(panels, p)
 	}

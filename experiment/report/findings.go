@@ -8,48 +8,38 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 )
 
-const baselineName = "baseline"
+// baseline stands for the baseline in tables and figures. Its learner has no name, so its coordinates are those of no
+// other one.
+var baseline = variant{learner: &definition.Learner{Title: "baseline"}}
 
-// baselineValues returns the accuracies of the baseline on the splits of a dataset that some learner was trained on,
-// and the number of splits in the plan. If learners have different features, from different encoders, those of the
-// first learner in the plan count.
-func (r *Document) baselineValues(data string, falseLabels int) (bySplit map[int]float64, of int) {
-	bySplit = map[int]float64{}
+// addBaseline adds the accuracies of the baseline on the splits that some learner was trained on to the values. If
+// learners have different features, from different encoders, those of the first learner in the plan count.
+func (r *Document) addBaseline() {
 	for _, result := range r.cells {
-		if r.measure.Name != measure.Accuracy || result.Data != data || result.R != falseLabels || result.Baseline == nil {
+		if result.Baseline == nil {
 			continue
 		}
-		of = r.splitsOn(data, falseLabels)
-		if _, known := bySplit[result.Split]; !known {
-			bySplit[result.Split] = result.Baseline.TestAccuracy
+		at := baseline.at(result.Data, result.R)
+		if _, known := r.values[at][result.Split]; !known {
+			r.set(at, result.Split, result.Baseline.TestAccuracy)
 		}
 	}
-	return bySplit, of
 }
 
-// baseline returns the cell of the baseline on a dataset.
-func (r *Document) baseline(data string, falseLabels int) Entry {
-	bySplit, of := r.baselineValues(data, falseLabels)
-	if len(bySplit) == 0 {
-		return Entry{Text: dash, Right: true}
-	}
-	return Entry{Value: estimate(bySplit, max(of, len(bySplit))), Right: true}
+// hasBaseline reports whether the baseline has a value on one of the datasets.
+func (r *Document) hasBaseline(on []pairing) bool {
+	return slices.ContainsFunc(on, func(p pairing) bool { return len(r.values[baseline.at(p.data, p.r)]) > 0 })
 }
 
-// baselineRow returns the entry of the baseline for addRows.
-func (r *Document) baselineRow(data string, falseLabels int) (c Entry, published string, shown bool) {
-	c = r.baseline(data, falseLabels)
-	return c, "", c.Value != nil
-}
-
-// marksNote explains the row of the baseline and the mark of findings, if a table has them.
-func (r *Document) marksNote(t *Table) (notes []string) {
-	if slices.ContainsFunc(t.Rows, func(row Row) bool { return len(row.Cells) > 0 && row.Cells[0].Text == baselineName }) {
+// valueNotes explains the entries of a table of values: the results of its tests, the row of the baseline, and the mark
+// of findings.
+func (r *Document) valueNotes(t *Table, on []pairing) []string {
+	notes := r.tally(t)
+	if r.hasBaseline(on) {
 		notes = append(notes, "baseline: logistic regression on the mean, maximum and minimum of the instances of a bag, "+
 			"on the same splits.")
 	}

@@ -29,14 +29,22 @@ func (r *Document) forMeasure(m *measure.Measure) *Document {
 	for at, all := range r.results {
 		for _, result := range all {
 			if v := valueOf(m, &result); v != nil {
-				if one.values[at] == nil {
-					one.values[at] = map[int]float64{}
-				}
-				one.values[at][result.Split] = *v
+				one.set(at, result.Split, *v)
 			}
 		}
 	}
+	if m.Name == measure.Accuracy {
+		one.addBaseline()
+	}
 	return &one
+}
+
+// set sets the value of the current measure at coordinates and a split.
+func (r *Document) set(at definition.Coord, split int, v float64) {
+	if r.values[at] == nil {
+		r.values[at] = map[int]float64{}
+	}
+	r.values[at][split] = v
 }
 
 // valueOf returns a measure of a result, or nil if the result does not have it or its cell failed.

@@ -109,12 +109,9 @@ type pair struct {
 // pairs compares every pair of learners that have results on the same splits. names are those of the learners, and
 // reasons say why some comparisons have no test.
 func (r *Document) pairs(it *definition.Item) (list []pair, names []string, reasons map[string]bool) {
-	var variants []variant
-	on := r.pairings(it)
-	for _, l := range r.variants(it) {
-		if r.planned(l, on) {
-			variants, names = append(variants, l), append(names, variantName(l))
-		}
+	variants, on := r.plannedOf(it), r.pairings(it)
+	for _, l := range variants {
+		names = append(names, variantName(l))
 	}
 	reasons = map[string]bool{}
 	var all []float64

@@ -384,13 +384,8 @@ const fewLearners = 8
 
 // size returns the number of planned learners, and of pairs of dataset and r.
 func (r *Document) size() (learners, pairs int) {
-	all := r.pairings(&definition.Item{})
-	for _, l := range r.variants(&definition.Item{}) {
-		if r.planned(l, all) {
-			learners++
-		}
-	}
-	return learners, len(all)
+	all := &definition.Item{}
+	return len(r.plannedOf(all)), len(r.pairings(all))
 }
 
 func sorted[V any](m map[int]V) []int { return slices.Sorted(maps.Keys(m)) }

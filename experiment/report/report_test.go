@@ -326,7 +326,7 @@ func TestMeasures(t *testing.T) {
 			t.Errorf("%s: %s\nlog loss: %s", pair[0].Title, a, b)
 		}
 	}
-	text := string(doc.markdown())
+	text := string(doc.as(markdown))
 	for _, want := range []string{"** Log loss\n", "(log loss)\n", "** Log loss over r\n", "Rank 1 is the lowest mean log loss",
 		"significantly better log loss",
 		"Accuracy, log loss (lower is better), AUROC on the test bags: mean",
@@ -434,7 +434,7 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	doc := r.document()
-	text := string(doc.markdown())
+	text := string(doc.as(markdown))
 	for want, n := range map[string]int{
 		"§ DEMIPL on CRC: candidates in 2 of 3 splits: 1 set seems wrong (split ": 1,
 		"; failed in 1 of 3 splits: no advice (split ":                            3,
@@ -700,8 +700,8 @@ func TestTableOfPublishedNumbers(t *testing.T) {
 		"| MIPLGP |  | – | – | – | 0.4 |",
 		"|  | 1 | **0.885±0.036** ◦ | 0.949±0.016 | – | – |",
 	} {
-		if !strings.Contains(string(doc.markdown()), line) {
-			t.Errorf("%q is not in\n%s", line, doc.markdown())
+		if !strings.Contains(string(doc.as(markdown)), line) {
+			t.Errorf("%q is not in\n%s", line, doc.as(markdown))
 		}
 	}
 }

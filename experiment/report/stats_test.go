@@ -171,7 +171,7 @@ func TestReportEqualsScipy(t *testing.T) {
 	}
 	shown := func() string {
 		doc := r.document()
-		return string(doc.markdown())
+		return string(doc.as(markdown))
 	}
 	plain := strings.ReplaceAll(shown(), "**", "")
 	var want []string
@@ -288,11 +288,7 @@ func TestNoTest(t *testing.T) {
 			t.Fatal(err)
 		}
 		doc := r.document()
-		page, err := doc.html()
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := strings.Join([]string{string(doc.markdown()), string(doc.latex()), string(page)}, "\n")
+		text := strings.Join([]string{string(doc.as(markdown)), string(doc.as(latex)), string(doc.as(page))}, "\n")
 		for _, want := range []string{"| L0 | L1 | 0/0/0 | no test | 0/0/0 | no test |", "‡ No test: " + c.reason + ".",
 			`$\ddagger$ \\`, `‡<span class="mark"></span>`, c.notes,
 			"Comparisons without a test are not counted: " + c.reason + "."} {

@@ -103,15 +103,6 @@ const (
 	findingsMark = "§" // a run has findings
 )
 
-// Columns returns the number of columns.
-func (t *Table) Columns() int {
-	n := 0
-	for _, h := range t.Head[0] {
-		n += h.Span
-	}
-	return n
-}
-
 // cell returns the cell of a learner on a dataset, or a dash if the coordinates are not in the
 // plan or have no result yet.
 func (r *Document) cell(l variant, data string, falseLabels int) Entry {
@@ -120,9 +111,9 @@ func (r *Document) cell(l variant, data string, falseLabels int) Entry {
 	if len(values) == 0 {
 		return Entry{Text: dash, Right: true}
 	}
-	m := estimate(values, r.splitsOn(data, falseLabels))
+	m := estimate(values, max(r.splitsOn(data, falseLabels), len(values)))
 	m.Diverged, m.Findings = len(r.divergedAt(at)), r.withFindings(at)
-	if l.learner.Name.V != r.Experiment.Reference.V {
+	if l != baseline && l.learner.Name.V != r.Experiment.Reference.V {
 		c := r.againstReference(at)
 		m.Mark, m.Tested = markOf(c.p, c.difference), c.noTest == ""
 		if r.splits() > 1 {
@@ -236,23 +227,18 @@ func (r *Document) valuesTable(it *definition.Item, withPublished bool) *Table {
 		}
 	}
 	t.Head = heads(line...)
-	group := ""
-	for _, l := range r.variants(it) {
-		if !r.planned(l, r.pairings(it)) {
-			continue
-		}
+	group, on := "", r.pairings(it)
+	add := func(l variant, rule bool) { r.addRows(t, l, sets, falseLabels, withR, withPublished, rule) }
+	for _, l := range r.plannedOf(it) {
 		if l.learner.Group != group {
 			group = l.learner.Group
 			t.Rows = append(t.Rows, Row{Group: cmp.Or(group, "Other learners"), Rule: true})
 		}
-		t.addRows(l.name(), sets, falseLabels, withR, withPublished, len(falseLabels) > 1,
-			func(data string, v int) (Entry, string, bool) {
-				return r.cell(l, data, v), l.learner.PublishedOn(data, v), r.expected[l.at(data, v)] > 0
-			})
+		add(l, len(falseLabels) > 1)
 	}
 	r.markBest(t, withR)
-	t.addRows(baselineName, sets, falseLabels, withR, withPublished, true, r.baselineRow)
-	t.Notes = append(r.tally(t), r.marksNote(t)...)
+	add(baseline, true)
+	t.Notes = r.valueNotes(t, on)
 	if withPublished {
 		t.Notes = append(t.Notes, "Deviations measured here divide by n-1. The programs of the DEMIPL authors print "+
 			"numpy's deviation, which divides by n.")
@@ -265,21 +251,26 @@ func (r *Document) planned(l variant, on []pairing) bool {
 	return slices.ContainsFunc(on, func(p pairing) bool { return r.expected[l.at(p.data, p.r)] > 0 })
 }
 
-// addRows adds a row for each r for which entry shows a value or a planned cell on a dataset, under one name. With
+// plannedOf returns the variants of an item that have a cell on one of its datasets.
+func (r *Document) plannedOf(it *definition.Item) []variant {
+	on := r.pairings(it)
+	return slices.DeleteFunc(r.variants(it), func(l variant) bool { return !r.planned(l, on) })
+}
+
+// addRows adds a row for each r for which a learner has a value or a planned cell on a dataset, under one name. With
 // published, a column with the published value follows each of values.
-func (t *Table) addRows(name string, sets []dataset, falseLabels []int, withR, withPublished, rule bool,
-	entry func(data string, falseLabels int) (c Entry, published string, shown bool)) {
+func (r *Document) addRows(t *Table, l variant, sets []dataset, falseLabels []int, withR, withPublished, rule bool) {
 	first := len(t.Rows)
 	for _, v := range falseLabels {
-		cells, shown := []Entry{{Text: name, Down: -1}}, false
+		cells, shown := []Entry{{Text: l.name(), Down: -1}}, false
 		if withR {
 			cells = append(cells, Entry{Text: rName(v), Right: true})
 		}
 		for _, s := range sets {
-			c, published, has := entry(s.data.Name.V, v)
-			cells, shown = append(cells, c), shown || has
+			c := r.cell(l, s.data.Name.V, v)
+			cells, shown = append(cells, c), shown || c.Value != nil || r.expected[l.at(s.data.Name.V, v)] > 0
 			if withPublished {
-				cells = append(cells, Entry{Text: cmp.Or(published, dash), Right: true})
+				cells = append(cells, Entry{Text: cmp.Or(l.learner.PublishedOn(s.data.Name.V, v), dash), Right: true})
 			}
 		}
 		if shown {
@@ -308,26 +299,21 @@ func (r *Document) acrossTable(it *definition.Item) *Table {
 	}
 	t.Head = [][]Head{top, below}
 	all := r.pairings(it)
-	for _, l := range r.variants(it) {
-		if !r.planned(l, all) {
-			continue
-		}
+	add := func(l variant, rule bool) {
 		cells := []Entry{{Text: l.name()}}
 		for _, on := range all {
 			cells = append(cells, r.cell(l, on.data, on.r))
 		}
-		t.Rows = append(t.Rows, Row{Cells: cells, Rule: len(t.Rows) == 0})
+		t.Rows = append(t.Rows, Row{Cells: cells, Rule: rule})
+	}
+	for _, l := range r.plannedOf(it) {
+		add(l, len(t.Rows) == 0)
 	}
 	r.markBest(t, false)
-	cells, measured := []Entry{{Text: baselineName}}, false
-	for _, on := range all {
-		c := r.baseline(on.data, on.r)
-		cells, measured = append(cells, c), measured || c.Value != nil
+	if r.hasBaseline(all) {
+		add(baseline, true)
 	}
-	if measured {
-		t.Rows = append(t.Rows, Row{Cells: cells, Rule: true})
-	}
-	t.Notes = append(r.tally(t), r.marksNote(t)...)
+	t.Notes = r.valueNotes(t, all)
 	return t
 }
 

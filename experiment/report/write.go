@@ -55,12 +55,9 @@ type Written struct {
 // Write writes all tables and figures to a folder and replaces an earlier report.
 func (r *Document) Write(out string) (*Written, error) {
 	doc := r.document()
-	page, err := doc.html()
-	if err != nil {
-		return nil, err
-	}
 	w := &Written{Cells: len(r.Plan.Cells), Done: r.done, Failed: len(r.failed)}
-	contents := map[string][]byte{markdownFile: doc.markdown(), laTeXFile: doc.latex(), HTMLFile: page, csvFile: r.csv()}
+	contents := map[string][]byte{markdownFile: doc.as(markdown), laTeXFile: doc.as(latex), HTMLFile: doc.as(page),
+		csvFile: r.csv()}
 	var names []string
 	for _, p := range doc.Parts {
 		if p.Table != nil {
