@@ -356,25 +356,10 @@ func (r *runner) warnMeasured(by string) {
 	r.o.Observer.Warn(fmt.Sprintf("there is no usable onnxruntime library: accuracies are measured with %s", by))
 }
 
-// writeModel writes the folder of the run of a cell and returns its summary. Another process may compute the same cell,
-// so the run is first written to a temporary folder.
-func (r *runner) writeModel(ctx context.Context, c *Cell, t *training) (*runs.Summary, error) {
-	parent := filepath.Join(r.o.Dir, ModelsFolder)
-	if err := os.MkdirAll(parent, 0o777); err != nil {
-		return nil, err
-	}
-	aside, err := os.MkdirTemp(parent, asidePrefix)
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(aside)
-	return r.writer.Keep(ctx, r.modelDir(c.Coord), aside, t.trial, t.Report)
-}
-
 // summarize writes the model of a trained cell if it is kept, and returns the summary of its run.
 func (r *runner) summarize(ctx context.Context, c *Cell, t *training) (*runs.Summary, error) {
 	if r.e.KeepModels() {
-		return r.writeModel(ctx, c, t)
+		return r.writer.Keep(ctx, r.modelDir(c.Coord), t.trial, t.Report)
 	}
 	return r.writer.Measure(ctx, t.trial, t.Report)
 }
@@ -390,9 +375,6 @@ func (r *runner) keeps(c *Cell) bool {
 	_, missing := os.Stat(runs.ModelPath(dir))
 	return err == nil && state == runs.Finished && missing == nil
 }
-
-// asidePrefix is the prefix of these temporary folders.
-const asidePrefix = ".aside-"
 
 // modelDir returns the folder of the run of a cell.
 func (r *runner) modelDir(c definition.Coord) string {

@@ -186,24 +186,6 @@ func (r *runner) planAndWrite(loaded map[definition.Coord][]gridPoint) (err erro
 	return err
 }
 
-// sweepAside removes the temporary folders of killed processes. A process that works in one has marked and locked it.
-// One without a mark may be new.
-func sweepAside(dir string) {
-	for _, name := range fileio.Glob(filepath.Join(dir, ModelsFolder), asidePrefix+"*") {
-		info, err := os.Stat(name)
-		if err != nil {
-			continue
-		}
-		if mark, err := fileio.ReadMark(name); err == nil && mark == nil && time.Since(info.ModTime()) < time.Hour {
-			continue
-		}
-		if lock, err := fileio.LockFolder(name); err == nil {
-			_ = os.RemoveAll(name) // what cannot be removed only takes space
-			lock.Close()
-		}
-	}
-}
-
 func (r *runner) close() {
 	r.trainers.Close()
 	if r.folder != nil {
@@ -255,7 +237,6 @@ func (r *runner) begin() (err error) {
 		r.o.Observer = silent{}
 	}
 	r.warned = map[string]bool{}
-	sweepAside(r.o.Dir)
 	if r.o.CheckpointInterval == 0 {
 		r.o.CheckpointInterval = 30 * time.Second
 	}

@@ -135,7 +135,7 @@ func TestSparseTrialAgreesWithTrain(t *testing.T) {
 			*whole.TestAccuracy, whole.Loss)
 	}
 	w := NewWriter()
-	kept, err := w.Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), t.TempDir(), trial, alone)
+	kept, err := w.Keep(context.Background(), filepath.Join(t.TempDir(), "kept"), trial, alone)
 	if err != nil || kept.ModelSHA256 != whole.ModelSHA256 {
 		t.Errorf("kept after the run: %+v, %v", kept, err)
 	}

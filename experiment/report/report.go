@@ -134,10 +134,6 @@ func (r *Document) notes() []string {
 	list = append(list, r.design()...)
 	list = append(list, r.provenance()...)
 	list = append(append(list, r.added...), r.missingNotes()...)
-	if r.Corrected && r.done > 0 && !r.knowsBags() {
-		list = append(list, "Some results were computed by a version of miplc that did not record the numbers of bags. "+
-			"The corrected test omits them.")
-	}
 	if slices.ContainsFunc(r.cells, func(c experiment.Result) bool { return c.Setting != "" }) {
 		by := fmt.Sprintf("%s on %v of the training bags, held out", train.HeldOutMeasure(e.Choose.Measure.V).Title,
 			e.Choose.Holdout.V)
@@ -220,16 +216,6 @@ func (r *Document) divergedFacts() []string {
 
 func (r *Document) referenceTitle() string {
 	return r.Experiment.Learner(r.Experiment.Reference.V).Title // package definition has checked the name
-}
-
-// knowsBags reports whether all results contain the numbers of their bags.
-func (r *Document) knowsBags() bool {
-	for at, all := range r.results {
-		if len(r.testTrainRatios[at]) < len(all) {
-			return false
-		}
-	}
-	return true
 }
 
 // failures lists the messages of failed cells, each once, with its cells.
