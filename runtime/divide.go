@@ -45,12 +45,12 @@ type pooling struct {
 	shape  []int64
 }
 
-// divideGraph divides the graph of a model that takes instances of the given shape. It returns nil if the
+// divideGraph divides the graph of a model, whose shapes the footprint follows. It returns nil if the
 // graph cannot be divided with a benefit.
-func divideGraph(m *onnxpb.ModelProto, instance []int) *division {
+func divideGraph(m *onnxpb.ModelProto, whole *contract.Footprint) *division {
 	d := &divider{graph: m.GetGraph(), opset: m.Opset(), kinds: map[string]kind{contract.Instances: rows},
 		shapes: map[string][]int64{}}
-	if !d.findShapes(instance) {
+	if !d.findShapes(whole) {
 		return nil
 	}
 	d.classify()
@@ -157,8 +157,7 @@ const (
 
 // findShapes computes the shapes for two and for three instances. It returns false if they are not
 // known.
-func (d *divider) findShapes(instance []int) bool {
-	e := contract.NewFootprint(d.graph, instance, true)
+func (d *divider) findShapes(e *contract.Footprint) bool {
 	two, err := e.Shapes(2)
 	if err != nil {
 		return false

@@ -9,6 +9,7 @@ import (
 
 	"github.com/miplc/miplc/compile/onnx"
 	"github.com/miplc/miplc/graph"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/onnxpb"
 )
 
@@ -85,7 +86,7 @@ func TestHead(t *testing.T) {
 			node("ReduceSum", "r", "h", "zero"), node("Div", "y", "r", "f"),
 		}, nil},
 	} {
-		plan := divideGraph(model(c.nodes...), []int{3})
+		plan := divided(model(c.nodes...))
 		var head []string
 		if plan != nil {
 			for _, n := range plan.head.GetGraph().GetNode() {
@@ -98,17 +99,22 @@ func TestHead(t *testing.T) {
 	}
 }
 
+// divided divides a model that takes instances of 3 values.
+func divided(m *onnxpb.ModelProto) *division {
+	return divideGraph(m, contract.NewFootprint(m.GetGraph(), []int{3}, true))
+}
+
 // Attention pooling is in the head, so that its values are not in the memory for all instances.
 func TestPool(t *testing.T) {
 	turned := func(name, in string) *onnxpb.NodeProto {
 		return with(node("Transpose", name, in), onnxpb.IntsAttr("perm", 1, 0))
 	}
-	plan := divideGraph(model(
+	plan := divided(model(
 		node("Relu", "h", "instances"), node("MatMul", "s", "h", "long"),
 		turned("t", "s"), with(node("Softmax", "a", "t"), onnxpb.IntAttr("axis", 1)), node("MatMul", "z", "a", "h"),
 		node("MatMul", "p", "z", "W"),
 		turned("u", "a"), node("Add", "y", "u", "p"),
-	), []int{3})
+	))
 	if plan == nil || len(plan.rows) != 1 || plan.rows[0].name != "s" || len(plan.pools) != 1 {
 		t.Fatalf("%+v", plan)
 	}
@@ -164,7 +170,7 @@ func TestElementwiseOpsInHead(t *testing.T) {
 					return p.GetName() == "U"
 				})
 			}
-			if d := divideGraph(m, []int{3}); d == nil || !reads(d) {
+			if d := divided(m); d == nil || !reads(d) {
 				t.Errorf("%v, portable %v: the op is not in the head", op, portable)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/resources"
 )
 
@@ -17,9 +16,6 @@ const (
 	// briefWork is the number of multiplications of a run that takes about a millisecond. Shorter
 	// runs do not watch their context.
 	briefWork = 1 << 21
-
-	// maxWork is the maximum number of multiplications for one instance: a minute on one core.
-	maxWork = 1 << 40
 
 	// largeRun is the memory of a run above which the free memory of the machine is checked.
 	largeRun = 1 << 30
@@ -42,20 +38,6 @@ func (f *openFile) runBytes(bags []Bag) int64 {
 		return math.MaxInt64
 	}
 	return bytes
-}
-
-// checkGraph rejects a graph that is too expensive for one instance, or whose cost cannot be known.
-// onnxruntime computes the parts of a graph that do not depend on the input when it loads a model,
-// so this bounds loading as well.
-func (o *options) checkGraph(e *contract.Footprint) error {
-	bytes, work, err := e.Run(1, 1)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: the memory of a run cannot be computed: %w", ErrContract, err)
-	case work > maxWork:
-		return fmt.Errorf("%w: one instance needs more than the limit of %.2g multiplications", ErrContract, float64(maxWork))
-	}
-	return o.checkMemory(bytes)
 }
 
 // checkMemory rejects a prediction that needs more memory than allowed.

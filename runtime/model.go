@@ -14,12 +14,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +26,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/miplc/miplc/internal/contract"
-	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
@@ -155,44 +151,11 @@ func Open(path string, opts ...Option) (*Model, error) {
 }
 
 func readFile(path string) ([]byte, error) {
-	f, info, err := fileio.Open(path)
-	if err != nil {
-		if at, folder := os.Stat(path); folder == nil && at.IsDir() {
-			return nil, fmt.Errorf("%s: %w: it is a directory; name the model.onnx in it", path, ErrContract)
-		}
-		return nil, err
+	data, err := onnxpb.ReadFile(path)
+	if fault := (*onnxpb.FileError)(nil); errors.As(err, &fault) {
+		return nil, fmt.Errorf("%s: %w: %w", path, ErrContract, fault.Err)
 	}
-	defer f.Close()
-	if info.Size() > onnxpb.MaxFile {
-		return nil, fmt.Errorf("%s: %w: %w", path, ErrContract, onnxpb.ErrTooLarge)
-	}
-	data, err := readStill(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return data, nil
-}
-
-// readStill reads a file and makes sure that it did not change meanwhile: half of one model and
-// half of another can look like a valid model.
-func readStill(f fs.File) ([]byte, error) {
-	before, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, onnxpb.MaxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	after, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if after.Size() != int64(len(data)) || !after.ModTime().Equal(before.ModTime()) {
-		return nil, fmt.Errorf("%w: it was written to while it was read; write a new model to another file and rename it",
-			ErrContract)
-	}
-	return data, nil
+	return data, err
 }
 
 // OpenBytes opens a model from memory. The data must not change while the model is open.
@@ -240,14 +203,18 @@ func (o *options) open(data []byte) (*openFile, error) {
 			backend)
 	}
 	e := contract.NewFootprint(pb.GetGraph(), meta.InputShape, backend == contract.BackendORT)
-	if err := o.checkGraph(e); err != nil {
+	bytes, err := e.CheckInstance()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrContract, err)
+	}
+	if err := o.checkMemory(bytes); err != nil {
 		return nil, err
 	}
 	session, err := o.backend.Open(&File{Data: data, Meta: meta, Library: o.library, Options: o.sessionOptions})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", backend, err)
 	}
-	divided, err := o.divide(pb, meta.InputShape, session, len(data))
+	divided, err := o.divide(pb, meta.InputShape, e, session, len(data))
 	if err != nil {
 		session.Close()
 		return nil, err

@@ -25,10 +25,10 @@ type Encoder struct {
 	bytes int64 // memory for one image
 }
 
-// Limits of encoders, so that a joined model stays within those of package runtime.
+// Limits of encoders, so that a joined model stays within those of its contract.
 const (
 	maxNodes = 9_000
-	maxWork  = 1<<40 - 1<<36 // multiplications for an image
+	maxWork  = contract.MaxWork - 1<<36 // multiplications for an image
 )
 
 // Read reads an encoder file and checks it. output is the value with the features; empty: the only

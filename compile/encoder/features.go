@@ -13,45 +13,18 @@ import (
 	"sync/atomic"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/imagebags"
-	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/resources"
 )
 
-// Images is a dataset of images, which OpenImages opened, and its encoder.
+// Images is a dataset of images, which imagebags.OpenTiles opened, and its encoder.
 type Images struct {
 	*Encoder
 	Set *data.Dataset
 }
 
-// OpenImages opens a dataset of images for an encoder, see imagebags.OpenTiles. It has the same hash
-// as the features that Encode computes from it.
-func OpenImages(paths []string, e *contract.Encoder, o bagfile.Reading) (*data.Dataset, error) {
-	images, err := imagebags.OpenTiles(paths, e.Size, o)
-	if err != nil {
-		return nil, err
-	}
-	return sourced(images, e), nil
-}
-
-// OfPixels returns the dataset of images whose instances are the images of d, as OpenImages does for a file
-// with d.
-func OfPixels(d *data.Dataset, e *contract.Encoder) (*data.Dataset, error) {
-	images, err := imagebags.OfPixels(d, e.Size)
-	if err != nil {
-		return nil, err
-	}
-	return sourced(images, e), nil
-}
-
-func sourced(images *data.Dataset, e *contract.Encoder) *data.Dataset {
-	images.Source = "encoder " + e.Identity() + ", " + images.Source
-	return images
-}
-
-// Encode returns the features of a dataset of images, which OpenImages opened. Images
+// Encode returns the features of a dataset of images, which imagebags.OpenTiles opened for the encoder. Images
 // whose features are in the cache are not computed again. The features do not depend on the order of
 // the images or the number of processors. progress, if not nil, is called with the number of finished images of those
 // that are not in the cache. Calls are not concurrent.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/libraries"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -43,7 +44,7 @@ func TestCacheOfSizes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		images, err := encoder.OpenImages([]string{tiles}, &e.Meta, bagfile.Reading{})
+		images, err := imagebags.OpenTiles([]string{tiles}, imagebags.TileForm{Side: size}, bagfile.Reading{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,6 @@ package imagebags
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +24,18 @@ import (
 	"github.com/miplc/miplc/internal/resources"
 )
 
-// Tiles are the instances of a dataset of images. Each instance is an image as [3, side, side]:
-// red, green and blue, each from 0 to 1. The images stay on disk.
+// TileForm says how an encoder gets its images.
+type TileForm struct {
+	Side    int    // images of Side x Side pixels; files of another size are resized
+	Encoder string // identity of the encoder, which the hash of the dataset includes
+}
+
+// shape returns the shape of an image: red, green and blue, each from 0 to 1.
+func (f TileForm) shape() []int { return []int{3, f.Side, f.Side} }
+
+// Tiles are the instances of a dataset of images. The images stay on disk.
 type Tiles struct {
-	side   int
+	form   TileForm
 	bags   [][]tile
 	arrays *data.Dataset // has the pixels if the images are not in files
 	open   []io.Closer
@@ -42,8 +49,8 @@ type tile struct {
 	sum   [sha256.Size]byte
 }
 
-// OpenTiles opens a dataset whose instances are images of side x side pixels; files of another
-// size are resized. paths are images, which are one bag, or one path of
+// OpenTiles opens a dataset whose instances are images for an encoder. It has the same hash as the features that
+// the encoder computes from it. paths are images, which are one bag, or one path of
 //
 //   - a folder or a zip archive. A folder with images in it is a bag, and the folder above it names
 //     the class of the bag, if there is one.
@@ -53,8 +60,8 @@ type tile struct {
 // It reads all files once for their hashes. The class of a bag in a folder is its only candidate.
 // Bags without a class have all classes of o.Columns.Classes as candidates. The dataset has the
 // store *Tiles. Archives stay open.
-func OpenTiles(paths []string, side int, o bagfile.Reading) (*data.Dataset, error) {
-	t := &Tiles{side: side}
+func OpenTiles(paths []string, form TileForm, o bagfile.Reading) (*data.Dataset, error) {
+	t := &Tiles{form: form}
 	d, err := t.read(paths, o)
 	if err != nil {
 		for _, c := range t.open {
@@ -75,27 +82,27 @@ func (t *Tiles) read(paths []string, o bagfile.Reading) (*data.Dataset, error) {
 	}
 	path := paths[0]
 	info, err := os.Stat(path)
-	switch name := strings.ToLower(path); {
+	name := strings.ToLower(path)
+	switch {
 	case err != nil:
 		return nil, rawfile.FileError(path, err)
 	case info.IsDir() || strings.HasSuffix(name, ".zip"):
 		return t.folders(path, o)
-	case formats.WithColumns().Match(name):
+	}
+	table := formats.WithColumns().Match(name)
+	if table {
 		o.Files = t
-		return bagfile.OpenWith(path, o)
 	}
 	d, err := bagfile.OpenWith(path, o)
-	if err != nil {
-		return nil, err
+	if err != nil || table {
+		return d, err
 	}
-	if d, err = OfPixels(d, t.side); err != nil {
+	if d, err = OfPixels(d, t.form); err != nil {
 		return nil, diag.Errorf(diag.Pos{File: path}, "%v", err).
-			WithNote("miplc data bags --generator patches --side %d makes such a dataset from images", t.side)
+			WithNote("miplc data bags --generator patches --side %d makes such a dataset from images", t.form.Side)
 	}
 	return d, nil
 }
-
-func (t *Tiles) shape() []int { return []int{3, t.side, t.side} }
 
 // folders reads the bags of a folder or archive.
 func (t *Tiles) folders(root string, o bagfile.Reading) (*data.Dataset, error) {
@@ -221,7 +228,7 @@ func (t *Tiles) Attach(d *data.Dataset) error {
 			return err
 		}
 	}
-	if d.Shape, d.Store, d.Offsets = t.shape(), t, []int{0}; t.arrays == nil {
+	if d.Shape, d.Store, d.Offsets = t.form.shape(), t, []int{0}; t.arrays == nil {
 		d.Generator = WholeImages
 	}
 	sum := sha256.New()
@@ -231,7 +238,7 @@ func (t *Tiles) Attach(d *data.Dataset) error {
 			sum.Write(m.sum[:])
 		}
 	}
-	d.Source = "images " + hex.EncodeToString(sum.Sum(nil))
+	d.Source = fmt.Sprintf("encoder %s, images %x", t.form.Encoder, sum.Sum(nil))
 	return nil
 }
 
@@ -261,9 +268,9 @@ func (t *Tiles) hash() error {
 }
 
 // OfPixels converts a dataset of pixels to the form of a dataset of image files.
-func OfPixels(d *data.Dataset, side int) (*data.Dataset, error) {
-	t := &Tiles{side: side, arrays: d}
-	if want := t.shape(); !slices.Equal(d.Shape, want) {
+func OfPixels(d *data.Dataset, form TileForm) (*data.Dataset, error) {
+	t := &Tiles{form: form, arrays: d}
+	if want := form.shape(); !slices.Equal(d.Shape, want) {
 		return nil, fmt.Errorf("the instances have the shape %v; the encoder needs images %v", d.Shape, want)
 	}
 	x := make([]float32, d.Dim())
@@ -290,7 +297,7 @@ func (t *Tiles) ReadInstances(to []float32, bag int, instances []int) error {
 	if t.arrays != nil {
 		return t.arrays.ReadSelected(to, bag, instances)
 	}
-	dim := 3 * t.side * t.side
+	dim := 3 * t.form.Side * t.form.Side
 	for i, instance := range instances {
 		m := &t.bags[bag][instance]
 		content, err := m.image.bytes(Limits{})
@@ -298,7 +305,7 @@ func (t *Tiles) ReadInstances(to []float32, bag int, instances []int) error {
 			err = errors.New("the file has changed since the dataset was opened; start again")
 		}
 		if err == nil {
-			err = decodeSquare(to[i*dim:(i+1)*dim], content, t.side, Limits{}, m.image.budget)
+			err = decodeSquare(to[i*dim:(i+1)*dim], content, t.form.Side, Limits{}, m.image.budget)
 		}
 		if err != nil {
 			return diag.Errorf(diag.Pos{File: m.image.path}, "%v", err)

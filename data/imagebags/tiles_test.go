@@ -30,7 +30,7 @@ func TestOpenTiles(t *testing.T) {
 	}
 	hash := ""
 	for _, path := range []string{dir, zipped(t, tree(t, bagFolders)), tablePath, severalFiles} {
-		d, err := OpenTiles([]string{path}, 8, bagfile.Reading{})
+		d, err := OpenTiles([]string{path}, TileForm{Side: 8}, bagfile.Reading{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestTilesOfPatches(t *testing.T) {
 	if err := bagfile.Save(path, d); err != nil {
 		t.Fatal(err)
 	}
-	tiles, err := OpenTiles([]string{path}, 2, bagfile.Reading{})
+	tiles, err := OpenTiles([]string{path}, TileForm{Side: 2}, bagfile.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestTilesOfPatches(t *testing.T) {
 	if x, err := tiles.Bag(1); err != nil || x[1] != 0.5 || store.Sum(0, 0) == store.Sum(1, 0) {
 		t.Errorf("%v, %v", x, err)
 	}
-	if _, err := OpenTiles([]string{path}, 3, bagfile.Reading{}); err == nil ||
+	if _, err := OpenTiles([]string{path}, TileForm{Side: 3}, bagfile.Reading{}); err == nil ||
 		!strings.Contains(err.Error(), "the shape [3 2 2]; the encoder needs images [3 3 3]") {
 		t.Errorf("another size: %v", err)
 	}
@@ -101,21 +101,21 @@ func TestBadTiles(t *testing.T) {
 			"cat/9: there is no such folder or file"},
 		{write(dir, "features.csv", "bag,label,candidates,f1\n1,cat,cat dog,1\n"), `the table has no column "file"`},
 	} {
-		if _, err := OpenTiles([]string{c.path}, 8, bagfile.Reading{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := OpenTiles([]string{c.path}, TileForm{Side: 8}, bagfile.Reading{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
-	if d, err := OpenTiles([]string{filepath.Join(dir, "cat")}, 8,
+	if d, err := OpenTiles([]string{filepath.Join(dir, "cat")}, TileForm{Side: 8},
 		bagfile.Reading{Columns: bagfile.Columns{ModelClasses: []string{"dog", "cat"}}}); err != nil || d.Labels[0] != -1 ||
 		d.Candidates[0]+d.Candidates[1] != 2 {
 		t.Errorf("bags of known classes: %+v, %v", d, err)
 	}
 	changing := tree(t, bagFolders)
-	if d, err := OpenTiles([]string{changing}, 8, bagfile.Reading{Columns: bagfile.Columns{ModelClasses: []string{"bird",
+	if d, err := OpenTiles([]string{changing}, TileForm{Side: 8}, bagfile.Reading{Columns: bagfile.Columns{ModelClasses: []string{"bird",
 		"cat", "dog"}}}); err != nil || d.Classes != 3 {
 		t.Errorf("folders of some classes of a model: %v", err)
 	}
-	d, err := OpenTiles([]string{changing}, 8, bagfile.Reading{})
+	d, err := OpenTiles([]string{changing}, TileForm{Side: 8}, bagfile.Reading{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestBadTiles(t *testing.T) {
 		t.Errorf("a changed file: %v", err)
 	}
 	write(changing, "cat/1/a.jpg", "other")
-	if broken, err := OpenTiles([]string{changing}, 8, bagfile.Reading{}); err != nil {
+	if broken, err := OpenTiles([]string{changing}, TileForm{Side: 8}, bagfile.Reading{}); err != nil {
 		t.Error(err)
 	} else if _, err := broken.Bag(0); err == nil || !strings.Contains(err.Error(), "not a JPEG, PNG or TIFF image") {
 		t.Errorf("a broken image: %v", err)

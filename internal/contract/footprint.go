@@ -85,6 +85,23 @@ func (e *Footprint) Run(instances, bags int) (bytes, work int64, err error) {
 	return bytes, work, err
 }
 
+// MaxWork is the maximum number of multiplications for one instance: a minute on one core.
+const MaxWork = 1 << 40
+
+// CheckInstance rejects a graph that is too expensive for one instance, or whose cost cannot be known, and returns
+// the memory in bytes of a run on one instance. onnxruntime computes the parts of a graph that do not depend on the
+// input when it loads a model, so this bounds loading as well.
+func (e *Footprint) CheckInstance() (bytes int64, err error) {
+	bytes, work, err := e.Run(1, 1)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("the memory of a run cannot be computed: %w", err)
+	case work > MaxWork:
+		return 0, fmt.Errorf("one instance needs more than the limit of %.2g multiplications", float64(MaxWork))
+	}
+	return bytes, nil
+}
+
 // Shapes returns the shapes of all values that nodes make, for some instances in one bag.
 func (e *Footprint) Shapes(instances int) (map[string][]int64, error) {
 	values, _, _, err := e.try(instances, 1)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"google.golang.org/protobuf/proto"
 
@@ -28,25 +30,67 @@ const maxDepth = 32
 // ErrTooLarge reports a file larger than MaxFile.
 var ErrTooLarge = errors.New("the file is larger than an ONNX model of miplc can be")
 
+// FileError reports a file that exists and is not a model.
+type FileError struct {
+	Path string
+	Err  error
+}
+
+func (e *FileError) Error() string { return e.Path + ": " + e.Err.Error() }
+func (e *FileError) Unwrap() error { return e.Err }
+
 // Read reads the model in a file. The error names the file.
 func Read(path string) (*ModelProto, error) {
+	data, err := ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	m, err := ReadBytes(data)
+	if err != nil {
+		return nil, &FileError{path, err}
+	}
+	return m, nil
+}
+
+// ReadFile reads the bytes of a model for ReadBytes. The error is that of the file system, or a *FileError.
+func ReadFile(path string) ([]byte, error) {
 	f, info, err := fileio.Open(path)
 	if err != nil {
+		if at, missing := os.Stat(path); missing == nil && at.IsDir() {
+			return nil, &FileError{path, errors.New("it is a directory; name the model.onnx in it")}
+		}
 		return nil, err
 	}
 	defer f.Close()
 	if info.Size() > MaxFile {
-		return nil, fmt.Errorf("%s: %w: %d bytes, limit %d", path, ErrTooLarge, info.Size(), MaxFile)
+		return nil, &FileError{path, fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, info.Size(), MaxFile)}
+	}
+	data, err := readStill(f)
+	if err != nil {
+		return nil, &FileError{path, err}
+	}
+	return data, nil
+}
+
+// readStill reads a file and makes sure that it did not change meanwhile: half of one model and
+// half of another can look like a valid model.
+func readStill(f fs.File) ([]byte, error) {
+	before, err := f.Stat()
+	if err != nil {
+		return nil, err
 	}
 	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	m, err := ReadBytes(data)
+	after, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	return m, nil
+	if after.Size() != int64(len(data)) || !after.ModTime().Equal(before.ModTime()) {
+		return nil, errors.New("it was written to while it was read; write a new model to another file and rename it")
+	}
+	return data, nil
 }
 
 // ReadBytes decodes a model. It checks the wire format and the presence of the parts that every

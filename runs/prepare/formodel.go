@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/formats"
@@ -30,7 +29,7 @@ func OpenForModel(ctx context.Context, m *contract.Metadata, paths []string, o b
 		if err != nil || m.Encoder == nil {
 			return d, err
 		}
-		return encoder.OfPixels(d, m.Encoder)
+		return imagebags.OfPixels(d, tileForm(m.Encoder))
 	case images && m.Encoder == nil:
 		return nil, diag.Errorf(diag.Pos{File: paths[0]}, "images, but the model takes a file of features (%s)",
 			formats.Readable().List()).
@@ -43,7 +42,7 @@ func OpenForModel(ctx context.Context, m *contract.Metadata, paths []string, o b
 	var d *data.Dataset
 	var err error
 	if m.Encoder != nil {
-		d, err = encoder.OpenImages(paths, m.Encoder, o)
+		d, err = imagebags.OpenTiles(paths, tileForm(m.Encoder), o)
 	} else {
 		d, err = bagfile.OpenWith(paths[0], o)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/miplc/miplc/compile/encoder"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
@@ -129,11 +130,16 @@ func OpenImages(spec *language.Spec, path string, reading bagfile.Reading, folde
 	if err != nil {
 		return nil, err
 	}
-	set, err := encoder.OpenImages([]string{path}, &read.Meta, reading)
+	set, err := imagebags.OpenTiles([]string{path}, tileForm(&read.Meta), reading)
 	if err != nil {
 		return nil, err
 	}
 	return &encoder.Images{Encoder: read, Set: set}, nil
+}
+
+// tileForm returns the form in which an encoder gets images.
+func tileForm(e *contract.Encoder) imagebags.TileForm {
+	return imagebags.TileForm{Side: e.Size, Encoder: e.Identity()}
 }
 
 // valuesOr returns a number for each colour channel.

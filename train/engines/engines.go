@@ -79,7 +79,7 @@ type Place struct {
 	Threads int    // threads per operation of the engine native; 0: all cores
 	Plugin  string // PJRT plugin; empty: search, see pjrt.Find
 	Memory  int64  // maximum bytes of the engine xla on its device; 0: all available memory
-	// Open opens the devices of the engine xla; nil: pjrt.Open. Tests have further devices, such as Go.
+	// Open opens the devices of the engine xla; nil: pjrt.FirstDevice. Tests have further devices, such as Go.
 	Open pjrt.Opener
 
 	// Auto is the engine for auto, which an earlier start or another machine has chosen; empty: see
@@ -273,7 +273,7 @@ func (p Place) withBackend(b *xla.Device, reason string) (*Choice, error) {
 // open opens a device of the engine xla.
 func (p *Place) open(kind pjrt.Kind) (*xla.Device, error) {
 	if p.Open == nil {
-		return xla.Open(kind, p.Plugin)
+		return xla.FirstDevice(kind, p.Plugin)
 	}
 	d, err := p.Open(kind, p.Plugin)
 	if err != nil {

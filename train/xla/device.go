@@ -28,9 +28,9 @@ func NewDevice(d *pjrt.OpenDevice, kind pjrt.Kind) *Device {
 	return &Device{OpenDevice: *d, Kind: kind, compiled: map[string]*xla.Executable{}}
 }
 
-// Open returns the first device of a kind, opened by a plugin; empty: search, see pjrt.Find.
-func Open(kind pjrt.Kind, plugin string) (*Device, error) {
-	d, err := pjrt.Open(kind, plugin)
+// FirstDevice returns the first device of a kind, opened by a plugin; empty: search, see pjrt.Find.
+func FirstDevice(kind pjrt.Kind, plugin string) (*Device, error) {
+	d, err := pjrt.FirstDevice(kind, plugin)
 	if err != nil {
 		return nil, err
 	}

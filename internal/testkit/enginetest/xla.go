@@ -80,12 +80,12 @@ var shared = sync.OnceValues(func() (*pjrt.OpenDevice, error) {
 		if err != nil {
 			return nil, err
 		}
-		return pjrt.Open(pjrt.CPU, path)
+		return pjrt.FirstDevice(pjrt.CPU, path)
 	case "cuda":
-		return pjrt.Open(pjrt.CUDA, "")
+		return pjrt.FirstDevice(pjrt.CUDA, "")
 	case "cuda-tf32":
 		os.Setenv("NVIDIA_TF32_OVERRIDE", "1") // any value but 0 lets NVIDIA's libraries round factors to TF32
-		return pjrt.Open(pjrt.CUDA, "")
+		return pjrt.FirstDevice(pjrt.CUDA, "")
 	default:
 		return nil, fmt.Errorf("%s is %q: it can be plugin, cuda or cuda-tf32", envExecutor, name)
 	}
@@ -108,10 +108,10 @@ func Backend(t testing.TB) compute.Backend {
 	return b
 }
 
-// Open opens the device go, an executor of XLA's programs in pure Go, and other devices like pjrt.Open.
+// Open opens the device go, an executor of XLA's programs in pure Go, and other devices like pjrt.FirstDevice.
 func Open(kind pjrt.Kind, plugin string) (*pjrt.OpenDevice, error) {
 	if kind != pjrt.Go {
-		return pjrt.Open(kind, plugin)
+		return pjrt.FirstDevice(kind, plugin)
 	}
 	b, err := executor()
 	if err != nil {

@@ -28,9 +28,9 @@ func init() {
 	klog.SetOutput(io.Discard)
 }
 
-// Open returns the first device of a kind. given is the path of the plugin; empty: search, see Find. The error is
+// FirstDevice returns the first device of a kind. given is the path of the plugin; empty: search, see Find. The error is
 // errNoPlugin if there is no plugin.
-func Open(kind Kind, given string) (*OpenDevice, error) {
+func FirstDevice(kind Kind, given string) (*OpenDevice, error) {
 	if kind == CUDA {
 		return openGPU(given)
 	}

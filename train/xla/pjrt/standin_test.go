@@ -108,7 +108,7 @@ func TestBrokenPlugins(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			quiet(t, func() {
-				_, err := Open(CPU, c.path)
+				_, err := FirstDevice(CPU, c.path)
 				if err == nil {
 					t.Fatal("it opened")
 				}
@@ -142,7 +142,7 @@ func TestStandInOpens(t *testing.T) {
 	} {
 		path := plugin(t, c.macro)
 		quiet(t, func() {
-			d, err := Open(CPU, path)
+			d, err := FirstDevice(CPU, path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestHeadersVersion(t *testing.T) {
 // path when a process starts.
 func TestDrivers(t *testing.T) {
 	if path := os.Getenv("STAND_IN_PLUGIN"); path != "" {
-		d, err := Open(CUDA, path)
+		d, err := FirstDevice(CUDA, path)
 		if err != nil {
 			fmt.Println(err)
 			return

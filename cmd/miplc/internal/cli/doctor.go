@@ -207,7 +207,7 @@ func (f *doctorFindings) engines() []component {
 // tryXLA opens a device for XLA and compares training steps on it with those on the CPU.
 func tryXLA(ctx context.Context, kind pjrt.Kind, plugin string) component {
 	d := component{Name: string(kind)}
-	b, err := xla.Open(kind, plugin)
+	b, err := xla.FirstDevice(kind, plugin)
 	if err != nil {
 		d.Detail = err.Error()
 		return d

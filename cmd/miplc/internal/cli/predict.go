@@ -192,7 +192,7 @@ func runPredict(ctx context.Context, o *predictOptions) error {
 		o.Console.Notef("%s", note)
 	}
 	if o.Heatmap.Dir != "" {
-		if err := o.Heatmap.write(r, set, inputs); err != nil {
+		if err := o.Heatmap.write(r, set, o.Data, inputs); err != nil {
 			return err
 		}
 	}
@@ -215,8 +215,14 @@ func (o *predictOptions) predict(ctx context.Context, path string) (*predictResu
 		return nil, nil, err
 	}
 	defer func() { model.Close() }()
-	set, bags, err := o.openBags(ctx, model.Info())
+	info := model.Info()
+	set, bags, err := o.openBags(ctx, info)
 	if err != nil {
+		return nil, nil, err
+	}
+	parts, err := runs.PartsOf(path, info.Split, set)
+	unknown := (*runs.UnknownSplitError)(nil)
+	if err != nil && !errors.As(err, &unknown) {
 		return nil, nil, err
 	}
 	// Only the metadata of the open model say how to read the data, and only the data say whether bags are large.
@@ -230,12 +236,7 @@ func (o *predictOptions) predict(ctx context.Context, path string) (*predictResu
 		model.Close()
 		model = other
 	}
-	parts, err := runs.PartsOf(path, model.Info().Split, set)
-	unknown := (*runs.UnknownSplitError)(nil)
-	if err != nil && !errors.As(err, &unknown) {
-		return nil, nil, err
-	}
-	r, err := o.predictBags(ctx, model, set, bags, parts)
+	r, err := o.predictBags(ctx, model, info, set, bags, parts)
 	if err == nil && unknown != nil {
 		r.notes = append(r.notes, fmt.Sprintf("%v: the accuracy includes training bags; give the folder of the run "+
 			"instead of the model file to separate them", unknown))
@@ -248,7 +249,6 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 	if err := o.Heatmap.checkClass(info); err != nil {
 		return nil, nil, err
 	}
-	o.Heatmap.useImages(o.Data, info.Generator)
 	o.Reading.Columns.Roles.Group = o.Group
 	set, err := prepare.OpenForModel(ctx, &info.Metadata, o.Data, o.Reading)
 	if err != nil {
@@ -271,9 +271,8 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 
 // predictBags predicts some bags of a dataset. parts has the part of the split of the model for each bag of the
 // dataset; nil: unknown.
-func (o *predictOptions) predictBags(ctx context.Context, model *runtime.Model, set *data.Dataset, bags []int,
-	parts []string) (*predictResult, error) {
-	info := model.Info()
+func (o *predictOptions) predictBags(ctx context.Context, model *runtime.Model, info runtime.Info, set *data.Dataset,
+	bags []int, parts []string) (*predictResult, error) {
 	r := &predictResult{Model: o.Model, Data: o.name(), Backend: info.Backend, Classes: info.Classes}
 	labels, err := set.TrueMasksIn(info.Classes)
 	if err != nil {

@@ -32,17 +32,7 @@ type heatmaps struct {
 	Scale      float64 // units of the coordinates per pixel of a thumbnail; 0: it covers all instances
 	Max        float64 // attention that has the last colour, in multiples of the mean; 0: a scale for each bag
 
-	sources []string       // of the thumbnails
-	resize  imagebags.Size // of each thumbnail
-}
-
-// useImages draws the attention over the images that the model cut, unless there are other thumbnails.
-func (h *heatmaps) useImages(paths []string, generator string) {
-	if h.Thumbnails != "" {
-		h.sources = []string{h.Thumbnails}
-	} else if r, err := imagebags.ParseRecipe(generator); err == nil && imagebags.AreImages(paths) {
-		h.sources, h.Scale, h.resize = paths, 1, r.Resize
-	}
+	resize imagebags.Size // of each thumbnail
 }
 
 // topInstance is one of the instances with the highest attention.
@@ -211,11 +201,18 @@ func figureName(name string) string {
 	return strings.TrimLeft(name, ".")
 }
 
-// write draws the bags as NAME.svg and NAME.png, or each file of a bag that has several.
-func (h *heatmaps) write(r *predictResult, set *data.Dataset, inputs []string) error {
+// write draws the bags as NAME.svg and NAME.png, or each file of a bag that has several. The thumbnails are the images
+// at paths that the model cut, unless the user gave other ones.
+func (h *heatmaps) write(r *predictResult, set *data.Dataset, paths, inputs []string) error {
 	list := r.picturesOf(set)
+	var sources []string
+	if h.Thumbnails != "" {
+		sources = []string{h.Thumbnails}
+	} else if recipe, err := imagebags.ParseRecipe(set.Generator); err == nil && imagebags.AreImages(paths) {
+		sources, h.Scale, h.resize = paths, 1, recipe.Resize
+	}
 	var err error
-	if r.noThumbnail, err = h.findThumbnails(list); err != nil {
+	if r.noThumbnail, err = h.findThumbnails(list, sources); err != nil {
 		return err
 	}
 	var files []string
@@ -291,13 +288,13 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	return m, nil
 }
 
-// findThumbnails sets the thumbnails of pictures. It returns the number of pictures without one, and an error if none
+// findThumbnails sets the thumbnails of pictures, which are images at paths. It returns the number of pictures without one, and an error if none
 // of the thumbnails that the user asked for exists.
-func (h *heatmaps) findThumbnails(list []picture) (missing int, err error) {
-	if h.sources == nil {
+func (h *heatmaps) findThumbnails(list []picture, paths []string) (missing int, err error) {
+	if paths == nil {
 		return 0, nil
 	}
-	sources, err := imagebags.FindImages(h.sources, imagebags.Limits{})
+	sources, err := imagebags.FindImages(paths, imagebags.Limits{})
 	if err != nil {
 		return 0, err
 	}

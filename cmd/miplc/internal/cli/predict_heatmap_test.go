@@ -37,7 +37,7 @@ func TestThumbnails(t *testing.T) {
 		{bagResult{Number: 7}, 3}, {bagResult{Number: 2, Name: "7"}, 3}, {bagResult{Number: 7, Name: "2"}, 0},
 		{bagResult{Number: 2, Name: "1"}, 0}} {
 		list := []picture{{bag: &c.bag}}
-		if _, err := (&heatmaps{sources: []string{dir}}).findThumbnails(list); err != nil {
+		if _, err := (&heatmaps{}).findThumbnails(list, []string{dir}); err != nil {
 			t.Fatal(err)
 		}
 		width := 0

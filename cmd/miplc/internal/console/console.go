@@ -26,7 +26,7 @@ type Console struct {
 	// Terminal reports that Err is a terminal, on which a progress bar can redraw its line.
 	Terminal bool
 	Getenv   func(string) string
-	// OpenDevice opens the devices of the engine xla; nil: pjrt.Open. Tests have further devices.
+	// OpenDevice opens the devices of the engine xla; nil: pjrt.FirstDevice. Tests have further devices.
 	OpenDevice pjrt.Opener
 
 	timeAfterSignal atomic.Int64 // a time.Duration
