@@ -99,7 +99,7 @@ func (in *sharedDataset) openBags() (*prepare.Bags, error) {
 	o.Labels, o.Form = bagfile.Labels(in.labels), bagfile.ExperimentForm
 	o.Columns.Roles.Group = in.splits.Group.V
 	if in.encoder != nil {
-		images, err := prepare.OpenImages(in.encoder, in.path, o, in.folder)
+		images, err := prepare.OpenImages(&in.encoder.Data.Encoder, in.path, o, in.folder)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +144,7 @@ func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir strin
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)
 	}
 	name := strings.ReplaceAll(d.File.V, definition.RPlaceholder, strconv.Itoa(r))
-	path, err = prepare.FindData(&e.Origin, d.File.Pos, name, folder)
+	path, err = prepare.FindData(schema.Str{V: name, Pos: d.File.Pos}, folder)
 	return path, filepath.Base(name), err
 }
 
@@ -217,7 +217,7 @@ func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.D
 		return data.RandomSplit(set.Bags(), set.TrueLists(), o)
 	}
 	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
-	path, err := prepare.FindData(&e.Origin, s.Index.Pos, name, folder)
+	path, err := prepare.FindData(schema.Str{V: name, Pos: s.Index.Pos}, folder)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 		one = list[0]
 	}
 	if one.Pos.File == e.File && one.Pos.Line > 0 {
-		return &prepare.DataError{Err: one}
+		return &prepare.DataError{Err: e.AddSource(one)}
 	}
 	text := one.Text
 	if !one.Pos.IsZero() {

@@ -72,7 +72,7 @@ func (d *ShardPlan) stage(o Work, p *Plan, groups []*group) error {
 		if !needed[in] {
 			continue
 		}
-		if err := d.stageSet(o.Dir, in, p.experiment); err != nil {
+		if err := d.stageSet(o.Dir, in); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ func (d *ShardPlan) stageSpecs(dir string, at definition.Coord, c *Cell) error {
 // path returns the path of the spec in the folder of the experiment.
 func (c *gridPoint) path(dir string) string { return filepath.Join(dir, SpecsFolder, c.Hash+".yaml") }
 
-func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experiment) error {
+func (d *ShardPlan) stageSet(dir string, in *sharedDataset) error {
 	set := stagedSet{SetFacts: in.facts, Labels: in.labels, Splits: in.splits}
 	name := diag.FileName(in.facts.title())
 	path := filepath.Join(DataFolder, name+"-"+in.facts.Hash[:8]+formats.Extension(in.path))
@@ -123,8 +123,9 @@ func (d *ShardPlan) stageSet(dir string, in *sharedDataset, e *definition.Experi
 		}
 		for i := range files {
 			number := strconv.Itoa(i + 1)
-			from, err := prepare.FindData(&e.Origin, index.Pos, strings.ReplaceAll(index.V, definition.SplitPlaceholder, number),
-				in.folder)
+			one := index
+			one.V = strings.ReplaceAll(index.V, definition.SplitPlaceholder, number)
+			from, err := prepare.FindData(one, in.folder)
 			if err != nil {
 				return err
 			}

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +28,7 @@ func InputFiles(spec *language.Spec, folder bagfile.Folder) []string {
 	list := spec.Files()
 	for _, name := range []schema.Str{spec.Data.Set, spec.Data.Split.Index, spec.Train.Init.Model,
 		spec.Data.Encoder.File} {
-		if path, err := find(spec, name, folder); err == nil && name.V != "" {
+		if path, err := FindData(name, folder); err == nil && name.V != "" {
 			list = append(list, path)
 		}
 	}
@@ -47,30 +46,30 @@ func openData(spec *language.Spec, folder bagfile.Folder) (set *data.Dataset, im
 	if err != nil {
 		return nil, nil, err
 	}
-	return set, images, checkHash(spec, set)
+	return set, images, checkHash(&spec.Data, set)
 }
 
 // openFile opens the file of the dataset of a spec, or its images.
 func openFile(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, *encoder.Images, error) {
-	path, err := find(spec, spec.Data.Set, folder)
-	if err != nil {
-		return nil, nil, hintSet(err, spec.Data.Set)
-	}
-	reading := readingOf(spec, folder)
-	if !spec.Encodes() {
-		set, err := bagfile.OpenWith(path, reading)
-		return set, nil, err
-	}
-	images, err := OpenImages(spec, path, reading, folder)
+	reading := readingOf(&spec.Data, folder.Reading)
+	path, err := FindData(spec.Data.Set, folder)
 	if err != nil {
 		return nil, nil, err
 	}
-	return images.Set, images, nil
+	if spec.Encodes() {
+		images, err := OpenImages(&spec.Data.Encoder, path, reading, folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		return images.Set, images, nil
+	}
+	set, err := bagfile.OpenWith(path, reading)
+	return set, nil, err
 }
 
-// checkHash returns a *SpecError if the spec has the hash of another dataset.
-func checkHash(spec *language.Spec, set *data.Dataset) error {
-	want := spec.Data.SHA256
+// checkHash returns a *SpecError if data.sha256 is the hash of another dataset.
+func checkHash(d *language.Data, set *data.Dataset) error {
+	want := d.SHA256
 	if want.V == "" {
 		return nil
 	}
@@ -78,23 +77,21 @@ func checkHash(spec *language.Spec, set *data.Dataset) error {
 	if strings.EqualFold(want.V, have) {
 		return nil
 	}
-	d := diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s",
-		spec.Data.Set.V, have, want.V).
-		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")
-	return &SpecError{spec.AtUserLine(d)}
+	return &SpecError{diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s",
+		d.Set.V, have, want.V).
+		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")}
 }
 
-// readingOf returns the options for reading the dataset of a spec.
-func readingOf(spec *language.Spec, folder bagfile.Folder) bagfile.Reading {
-	o := folder.Reading
-	o.Columns = columnsOf(spec, o.Columns)
-	o.Labels, o.Form = bagfile.Labels(spec.Data.Labels.V), bagfile.SpecForm
-	return o
+// readingOf returns the options for reading the dataset of a spec. flags are those of the command line.
+func readingOf(d *language.Data, flags bagfile.Reading) bagfile.Reading {
+	flags.Columns = columnsOf(d, flags.Columns)
+	flags.Labels, flags.Form = bagfile.Labels(d.Labels.V), bagfile.SpecForm
+	return flags
 }
 
 // columnsOf returns the columns that the spec and the command line declare.
-func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
-	c := &spec.Data.Columns
+func columnsOf(d *language.Data, flags bagfile.Columns) bagfile.Columns {
+	c := &d.Columns
 	names := func(more []string, list schema.Strs) []string {
 		more = slices.Clone(more)
 		for _, name := range list.V {
@@ -107,7 +104,7 @@ func columnsOf(spec *language.Spec, flags bagfile.Columns) bagfile.Columns {
 	return bagfile.Columns{
 		Roles: bagfile.Roles{
 			Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V,
-			Group: cmp.Or(c.Group.V, spec.Data.Split.Group.V),
+			Group: cmp.Or(c.Group.V, d.Split.Group.V),
 		},
 		Ignore: names(flags.Ignore, c.Ignore), Features: names(flags.Features, c.Features),
 		Coordinates: names(flags.Coordinates, c.Coordinates),
@@ -123,31 +120,11 @@ func prototypes(spec *language.Spec) generate.PrototypeOptions {
 	}
 }
 
-// DataError marks an error of a dataset, as opposed to the spec.
-type DataError struct{ Err error }
-
-func (e *DataError) Error() string { return e.Err.Error() }
-func (e *DataError) Unwrap() error { return e.Err }
-
-// notFoundError marks the error of a file that was not found.
-type notFoundError struct {
-	diag.Diagnostic
-	name string // of the file
-}
-
-func (m notFoundError) Unwrap() error { return m.Diagnostic }
-
-// find looks up a file named in the spec; see FindData.
-func find(spec *language.Spec, name schema.Str, folder bagfile.Folder) (string, error) {
-	return FindData(&spec.Origin, name.Pos, name.V, folder)
-}
-
-// FindData searches a file that a document names at pos, in the working directory and then in folder.
-// It returns its path.
-func FindData(document *schema.Origin, pos diag.Pos, name string, folder bagfile.Folder) (string, error) {
-	places := []string{name}
-	if folder.Dir != "" && !filepath.IsAbs(name) {
-		places = append(places, filepath.Join(folder.Dir, name))
+// FindData searches a file that a document names, in the working directory and then in folder. It returns its path.
+func FindData(name schema.Str, folder bagfile.Folder) (string, error) {
+	places := []string{name.V}
+	if folder.Dir != "" && !filepath.IsAbs(name.V) {
+		places = append(places, filepath.Join(folder.Dir, name.V))
 	}
 	for _, p := range places {
 		if _, err := os.Stat(p); err == nil {
@@ -156,31 +133,14 @@ func FindData(document *schema.Origin, pos diag.Pos, name string, folder bagfile
 			return "", err
 		}
 	}
-	d := diag.Errorf(pos, "there is no file %s", name).WithNote("looked for %s", strings.Join(places, " and "))
+	d := diag.Errorf(name.Pos, "there is no file %s", name.V).WithNote("looked for %s", strings.Join(places, " and "))
 	for _, p := range places {
 		d = fileio.WithAlike(d, p)
 	}
 	if folder.Dir == "" {
 		d = d.WithNote("give the path of the file, or name the folder of your datasets with --data-dir or MIPLC_DATA")
 	}
-	return "", notFoundError{document.AddSource(d), name}
-}
-
-// synthFile matches the file names of generated datasets in shipped specs.
-var synthFile = regexp.MustCompile(`^([a-z]+-mipl)-r([0-9])\.npz$`)
-
-// hintSet adds advice to the error of a missing dataset of a shipped spec, because most users do
-// not have its file.
-func hintSet(err error, set schema.Str) error {
-	var m notFoundError
-	if !errors.As(err, &m) || !strings.HasPrefix(set.Pos.File, schema.Builtin) {
-		return err
-	}
-	if part := synthFile.FindStringSubmatch(set.V); part != nil {
-		m.Diagnostic = m.WithNote("to create it: miplc data synth %s --r %s -o %s", part[1], part[2], set.V)
-	}
-	m.Diagnostic = m.WithNote("to use your own bags: --set data.set=FILE")
-	return m
+	return "", &notFoundError{d, name}
 }
 
 // assumed are the sizes for data that cannot be opened. They are small, but large enough for
@@ -209,8 +169,8 @@ func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature
 		sig, err = compile.SignatureOf(spec, shape, set.Classes)
 		return sig, set, "", err
 	}
-	gone := notFoundError{}
-	switch wrong := (*SpecError)(nil); {
+	var gone *notFoundError
+	switch err, wrong := located(spec, err), (*SpecError)(nil); {
 	case errors.As(err, &wrong):
 		return sig, nil, "", wrong.Err
 	case !errors.As(err, &gone):
@@ -229,9 +189,9 @@ func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature
 		what = strings.Join(from, " and ")
 	}
 	note = fmt.Sprintf("%s was not found: shapes were checked with %s (%v, %s)",
-		gone.name, what, sig.Instance, diag.Count(sig.Classes, "class"))
+		gone.name.V, what, sig.Instance, diag.Count(sig.Classes, "class"))
 	if index := spec.Data.Split.Index; index.V != "" {
-		if _, err := find(spec, index, folder); err != nil {
+		if _, err := FindData(index, folder); err != nil {
 			note += fmt.Sprintf("; the index file %s was not found either", index.V)
 		}
 	}

@@ -3,7 +3,6 @@
 package prepare
 
 import (
-	"cmp"
 	"errors"
 
 	"github.com/miplc/miplc/data"
@@ -14,20 +13,19 @@ import (
 
 // openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
 // wrong index files a *DataError.
-func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
-	s := spec.Data.Split
+func openSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
 	if err != nil {
-		return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Group.Pos, "%v", err))}
+		return nil, &SpecError{diag.Errorf(s.Group.Pos, "%v", err)}
 	}
 	o := data.SplitSettings{Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V,
 		Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames(), Stratify: s.Stratify.V,
 		Seed: uint64(s.Seed.V)}
 	if s.Index.V == "" {
 		drawn, err := data.RandomSplit(set.Bags(), set.TrueLists(), o)
-		return drawn, misfit(spec, err)
+		return drawn, misfit(s, err)
 	}
-	path, err := find(spec, s.Index, folder)
+	path, err := FindData(s.Index, folder)
 	if err != nil {
 		return nil, &DataError{err}
 	}
@@ -40,12 +38,12 @@ func openSplit(spec *language.Spec, set *data.Dataset, folder bagfile.Folder) (*
 	}
 	if err == nil && s.Validation.V > 0 {
 		if len(read.Validation) > 0 {
-			return nil, &SpecError{spec.AtUserLine(diag.Errorf(s.Validation.Pos, "data.split.validation has no effect: the "+
-				"index file has validation bags"))}
+			return nil, &SpecError{diag.Errorf(s.Validation.Pos, "data.split.validation has no effect: the index file has "+
+				"validation bags")}
 		}
 		err = read.DrawValidation(set.Bags(), set.TrueLists(), o)
 	}
-	return read, misfit(spec, err)
+	return read, misfit(s, err)
 }
 
 // HoldOut splits off a share of the training bags of a split, or a fold: the result trains on the others, tests on
@@ -96,14 +94,12 @@ func HoldOutFolds(set *data.Dataset, whole *data.Split, grouped bool, o data.Spl
 }
 
 // misfit returns a *SpecError at the setting of the split that does not fit the bags.
-func misfit(spec *language.Spec, err error) error {
+func misfit(s *language.Split, err error) error {
 	wrong, ok := errors.AsType[*data.SplitError](err)
 	if !ok {
 		return err
 	}
-	s := &spec.Data.Split
 	pos := []diag.Pos{data.SettingTrain: s.Train.Pos, data.SettingFolds: s.Folds.Pos,
 		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[wrong.Setting]
-	return &SpecError{spec.AtUserLine(diag.Errorf(cmp.Or(pos, spec.Data.Set.Pos), "%s", wrong.Text).
-		WithNote("%s", wrong.Note))}
+	return &SpecError{diag.Errorf(pos, "%s", wrong.Text).WithNote("%s", wrong.Note)}
 }

@@ -37,39 +37,49 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 // Trials opens the datasets of specs, each once, and returns their trials. Files are searched in
 // the working directory and in folder. encode may be nil if no dataset has images.
 func Trials(list []*language.Spec, folder bagfile.Folder, encode Encode) ([]*train.Trial, error) {
-	opened := map[string]*Bags{} // by the identity of the keys that say how bags are read
+	o := &opener{folder: folder, encode: encode, opened: map[string]*Bags{}}
 	trials := make([]*train.Trial, len(list))
 	for i, spec := range list {
-		if err := spec.CheckValidation(); err != nil {
-			return nil, &SpecError{err}
+		var err error
+		if trials[i], err = o.trial(spec); err != nil {
+			return nil, located(spec, err)
 		}
-		spec, err := withInit(withColumns(spec, folder.Reading.Columns), folder)
-		if err != nil {
-			return nil, err
-		}
-		d := &spec.Data
-		from := (&language.Spec{Data: language.Data{Set: d.Set, Generated: d.Generated, SHA256: d.SHA256, Labels: d.Labels,
-			Columns: d.Columns, Encoder: d.Encoder}}).Identity()
-		set, known := opened[from]
-		if !known {
-			if set, err = openBags(spec, folder, encode); err != nil {
-				return nil, err
-			}
-			opened[from] = set
-		}
-		split, err := openSplit(spec, set.Dataset, folder)
-		if err != nil {
-			return nil, err
-		}
-		if trials[i], err = Trial(spec, set.Dataset, split); err != nil {
-			return nil, err
-		}
-		if trials[i].Init, err = InitialParameters(trials[i].Program, set.Dataset, folder); err != nil {
-			return nil, err
-		}
-		trials[i].Images = set.Images
 	}
 	return trials, nil
+}
+
+// opener makes trials, and opens each dataset once.
+type opener struct {
+	folder bagfile.Folder
+	encode Encode
+	opened map[string]*Bags // by the identity of the keys that say how bags are read
+}
+
+// trial returns the trial of a spec.
+func (o *opener) trial(spec *language.Spec) (*train.Trial, error) {
+	spec = withColumns(spec, o.folder.Reading.Columns)
+	if err := spec.CheckValidation(); err != nil {
+		return nil, &SpecError{err}
+	}
+	spec, err := withInit(spec, o.folder)
+	if err != nil {
+		return nil, err
+	}
+	set, err := o.bags(spec)
+	if err != nil {
+		return nil, err
+	}
+	split, err := openSplit(&spec.Data.Split, set.Dataset, o.folder)
+	if err != nil {
+		return nil, err
+	}
+	trial, err := Trial(spec, set.Dataset, split)
+	if err != nil {
+		return nil, err
+	}
+	trial.Images = set.Images
+	trial.Init, err = InitialParameters(trial.Program, set.Dataset, o.folder)
+	return trial, err
 }
 
 // withColumns returns a spec that also has the columns of the command line, so that its run needs no
@@ -78,7 +88,7 @@ func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
 	if !spec.HasColumns() {
 		return spec
 	}
-	resolved, all := *spec, columnsOf(spec, flags)
+	resolved, all := *spec, columnsOf(&spec.Data, flags)
 	c := &resolved.Data.Columns
 	set := func(to *schema.Strs, names []string) {
 		if len(names) == len(to.V) {
@@ -95,20 +105,27 @@ func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
 	return &resolved
 }
 
-// openBags opens the dataset of a spec, and computes its features if the spec has an encoder.
-func openBags(spec *language.Spec, folder bagfile.Folder, encode Encode) (*Bags, error) {
-	set, images, err := openData(spec, folder)
-	if err != nil || images == nil {
-		return &Bags{Dataset: set}, err
+// bags opens the dataset of a spec, and computes its features if the spec has an encoder.
+func (o *opener) bags(spec *language.Spec) (*Bags, error) {
+	d := &spec.Data
+	from := (&language.Spec{Data: language.Data{Set: d.Set, Generated: d.Generated, SHA256: d.SHA256, Labels: d.Labels,
+		Columns: d.Columns, Encoder: d.Encoder}}).Identity()
+	if had := o.opened[from]; had != nil {
+		return had, nil
 	}
-	return encode(images)
+	set, images, err := openData(spec, o.folder)
+	if err != nil {
+		return nil, err
+	}
+	bags := &Bags{Dataset: set}
+	if images != nil {
+		if bags, err = o.encode(images); err != nil {
+			return nil, err
+		}
+	}
+	o.opened[from] = bags
+	return bags, nil
 }
-
-// SpecError marks an error of the spec, as opposed to the data and the machine.
-type SpecError struct{ Err error }
-
-func (e *SpecError) Error() string { return e.Err.Error() }
-func (e *SpecError) Unwrap() error { return e.Err }
 
 // Bags is a dataset of features.
 type Bags struct {
@@ -117,10 +134,9 @@ type Bags struct {
 }
 
 // OpenImages reads the encoder of a spec and opens the dataset of images at path.
-func OpenImages(spec *language.Spec, path string, reading bagfile.Reading, folder bagfile.Folder) (*encoder.Images,
+func OpenImages(e *language.Encoder, path string, reading bagfile.Reading, folder bagfile.Folder) (*encoder.Images,
 	error) {
-	e := &spec.Data.Encoder
-	file, err := find(spec, e.File, folder)
+	file, err := FindData(e.File, folder)
 	if err != nil {
 		return nil, err
 	}

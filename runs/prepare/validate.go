@@ -48,7 +48,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Validatio
 	if _, err = withInit(spec, folder); err == nil {
 		_, err = InitialParameters(program, set, folder)
 	}
-	if errors.As(err, &notFoundError{}) {
+	if err = located(spec, err); errors.As(err, new(*notFoundError)) {
 		v.note(err)
 	} else if err != nil {
 		return Validation{}, err
@@ -58,8 +58,8 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Validatio
 		v.note(prototypes(spec).CheckMemory())
 	}
 	if set != nil {
-		if _, err := openSplit(spec, set, folder); err != nil {
-			return Validation{}, err
+		if _, err := openSplit(&spec.Data.Split, set, folder); err != nil {
+			return Validation{}, located(spec, err)
 		}
 	}
 	return v, nil
