@@ -47,90 +47,111 @@ func shapeAttentionGrad(n *Node) (Shape, error) {
 	return Shape{N, 2*n.In[0].Shape[1] + v[1]}, nil
 }
 
+// Attending computes attention and its gradient in the numbers of the interpreter, or of a target. A call overwrites
+// the memory of the one before.
+type Attending[T float32 | float64] struct {
+	d, m    int // columns of queries and keys, and of values
+	scale   T
+	byBag   bool    // else all instances belong to one bag
+	bags    [][]int // instances of each bag
+	weights []T     // of one query
+	slopes  []T     // gradient of the scores of one query
+}
+
+// NewAttending returns the attention of a node, or that of which the node is the gradient.
+func NewAttending[T float32 | float64](n *Node, instances, bags int) *Attending[T] {
+	return &Attending[T]{
+		d: int(n.In[0].Shape[1]), m: int(n.In[2].Shape[1]), scale: T(AttentionScale(n.In[0].Shape)),
+		byBag: n.Op.IsSegment(), bags: make([][]int, bags), weights: make([]T, instances), slopes: make([]T, instances),
+	}
+}
+
 // eachQuery calls f for every instance i that belongs to a bag, with the instances of its bag and
 // the attention weights of i over them.
-func eachQuery(env *Env, n *Node, in []*Tensor, f func(i int, bag []int, w []float64)) {
-	q, k, scale := in[0], in[1], AttentionScale(n.In[0].Shape)
-	bags := make([][]int, max(1, env.B))
-	for i := range q.Shape[0] {
-		bag := 0
-		if n.Op.IsSegment() {
-			bag = in[len(in)-1].Ints[i]
+func (a *Attending[T]) eachQuery(q, k []T, bagOf []int, f func(i int, bag []int, w []T)) {
+	for b := range a.bags {
+		a.bags[b] = a.bags[b][:0]
+	}
+	for i := range a.weights {
+		b := 0
+		if a.byBag {
+			b = bagOf[i]
 		}
-		if bag >= 0 && bag < len(bags) {
-			bags[bag] = append(bags[bag], i)
+		if b >= 0 && b < len(a.bags) {
+			a.bags[b] = append(a.bags[b], i)
 		}
 	}
-	for _, bag := range bags {
+	for _, bag := range a.bags {
+		w := a.weights[:len(bag)]
 		for _, i := range bag {
-			w := make([]float64, len(bag))
+			top, sum := math.Inf(-1), 0.0
 			for c, j := range bag {
-				w[c] = scale * dotRows(q, i, k, j)
+				w[c] = a.scale * dot(q[i*a.d:(i+1)*a.d], k[j*a.d:])
+				top = math.Max(top, float64(w[c])) // keeps NaN
 			}
-			top, sum := shiftedExp(w)
+			for _, s := range w {
+				sum += math.Exp(float64(s) - top)
+			}
 			for c, s := range w {
-				w[c] = math.Exp(s-top) / sum
+				w[c] = T(math.Exp(float64(s)-top) / sum)
 			}
 			f(i, bag, w)
 		}
 	}
 }
 
-// shiftedExp returns the maximum m of x and the sum of exp(x - m).
-func shiftedExp(x []float64) (m, sum float64) {
-	m = math.Inf(-1)
-	for _, v := range x {
-		m = math.Max(m, v)
-	}
-	for _, v := range x {
-		sum += math.Exp(v - m)
-	}
-	return m, sum
-}
-
-func row(x *Tensor, i int) []float64 { return x.Data[i*x.Shape[1] : (i+1)*x.Shape[1]] }
-
-func dotRows(x *Tensor, i int, y *Tensor, j int) float64 {
-	sum, other := 0.0, row(y, j)
-	for c, v := range row(x, i) {
-		sum += v * other[c]
+// dot returns the inner product of x and as many elements of y.
+func dot[T float32 | float64](x, y []T) (sum T) {
+	for i, v := range x {
+		sum += v * y[i]
 	}
 	return sum
 }
 
-// addRow adds factor times x to to.
-func addRow(to []float64, factor float64, x []float64) {
-	for c, v := range x {
-		to[c] += factor * v
+// addScaled adds factor times as many elements of x to y.
+func addScaled[T float32 | float64](y []T, factor T, x []T) {
+	for i := range y {
+		y[i] += factor * x[i]
 	}
 }
 
-func evalAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	eachQuery(env, n, in, func(i int, bag []int, w []float64) {
+// Forward adds the result to out, which contains zeros.
+func (a *Attending[T]) Forward(out, q, k, v []T, bagOf []int) {
+	a.eachQuery(q, k, bagOf, func(i int, bag []int, w []T) {
 		for c, j := range bag {
-			addRow(row(out, i), w[c], row(in[2], j))
+			addScaled(out[i*a.m:(i+1)*a.m], w[c], v[j*a.m:])
 		}
 	})
+}
+
+// Backward adds the gradients of q, k and v, side by side, to out, which contains zeros. With g_ij = dy_i v_j, the
+// gradient of the score of (i, j) is w_ij (g_ij - sum over j of w_ij g_ij).
+func (a *Attending[T]) Backward(out, q, k, v, dy []T, bagOf []int) {
+	d, m, wide := a.d, a.m, 2*a.d+a.m
+	a.eachQuery(q, k, bagOf, func(i int, bag []int, w []T) {
+		g := a.slopes[:len(bag)]
+		for c, j := range bag {
+			g[c] = dot(dy[i*m:(i+1)*m], v[j*m:])
+		}
+		mean := dot(w, g)
+		for c, j := range bag {
+			slope := a.scale * w[c] * (g[c] - mean)
+			addScaled(out[i*wide:i*wide+d], slope, k[j*d:])
+			addScaled(out[j*wide+d:j*wide+2*d], slope, q[i*d:])
+			addScaled(out[j*wide+2*d:(j+1)*wide], w[c], dy[i*m:])
+		}
+	})
+}
+
+func evalAttention(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+	bagOf := in[len(in)-1].Ints
+	NewAttending[float64](n, env.N, env.B).Forward(out.Data, in[0].Data, in[1].Data, in[2].Data, bagOf)
 	return nil
 }
 
-// evalAttentionGrad computes the gradients of q, k and v. With g_ij = dy_i v_j, the gradient
-// of the score of (i, j) is w_ij (g_ij - sum over j of w_ij g_ij).
 func evalAttentionGrad(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	q, k, v, dy := in[0], in[1], in[2], in[3]
-	d, scale := q.Shape[1], AttentionScale(n.In[0].Shape)
-	eachQuery(env, n, in, func(i int, bag []int, w []float64) {
-		mean := 0.0
-		for c, j := range bag {
-			mean += w[c] * dotRows(dy, i, v, j)
-		}
-		for c, j := range bag {
-			ds := scale * w[c] * (dotRows(dy, i, v, j) - mean)
-			addRow(row(out, i)[:d], ds, row(k, j))
-			addRow(row(out, j)[d:2*d], ds, row(q, i))
-			addRow(row(out, j)[2*d:], w[c], row(dy, i))
-		}
-	})
+	a, bagOf := NewAttending[float64](n, env.N, env.B), in[len(in)-1].Ints
+	a.Backward(out.Data, in[0].Data, in[1].Data, in[2].Data, in[3].Data, bagOf)
 	return nil
 }
 

@@ -49,8 +49,8 @@ func table[T Float]() graph.Table[*lowerer[T], *gorgonia.Node] {
 		graph.OpSegmentMaxMask:   lowerMaxMask[T],
 		graph.OpSegmentSoftmax:   lowerSoftmax[T],
 		graph.OpSegmentGather:    lowerSegmentGather[T],
-		graph.OpSegmentAttention: lowerSegmentAttention[T],
-		graph.OpAttention:        lowerSegmentAttention[T],
+		graph.OpSegmentAttention: lowerAttention[T],
+		graph.OpAttention:        lowerAttention[T],
 
 		graph.OpConv2D:    lowerConv2D[T],
 		graph.OpMaxPool2D: lowerMaxPool2D[T],
