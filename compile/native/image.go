@@ -10,14 +10,15 @@ import (
 	"github.com/miplc/miplc/graph"
 )
 
-// convolving computes a convolution as products with unfolded images. Each worker has one.
+// convolving computes a convolution as products with unfolded images. Each worker has one. The taps of an image
+// [H, W, C] and of turned weights are in the order [KH, KW, C], so that neighbors are moved together.
 type convolving struct {
 	*graph.Convolution // of padded images: without padding
 	run                *[kernel.NumKernels]func(*kernel.Args)
 	call               kernel.Args
 	pad                [2]int
 	height, width      int            // of an image without padding
-	padded             unsafe.Pointer // an image [C, H, W], if there is padding
+	padded             unsafe.Pointer // an image [C, H, W], if there is padding, or [H, W, C]
 	unfolded           unsafe.Pointer // [taps, positions]
 	turned             unsafe.Pointer // [positions, taps], in rows of rowSize elements
 	weights            unsafe.Pointer // [O, taps], in rows of rowSize elements
@@ -41,25 +42,21 @@ func rowSize(taps int) int {
 }
 
 // conv adds an operation on two values. compute gets the addresses of the result and of both operands, and a range of
-// units: images, or rows of the kernels for the gradient of the weights.
+// units: images, or elements of a kernel for the gradient of the weights.
 func (p *planner) conv(n *graph.Node, in []ref,
 	compute func(c *convolving, dst, a, b unsafe.Pointer, from, to int)) ref {
 	dst, c := p.result(n), newConvolving(n.Convolution(p.instances), &p.Kernels.Run)
 	size, units := c.Taps()*c.Positions(), c.N
-	sizes := [...]int{1, size, 1, 1}
-	if c.pad != [2]int{} {
-		sizes[0] = c.Image()
-	}
-	if n.Op == graph.OpConv2DGradWeight {
-		units, sizes[1] = c.C*c.KH, 1
+	sizes := [...]int{c.Image(), 1, c.Positions() * rowSize(c.Taps()), c.O * rowSize(c.Taps())}
+	switch {
+	case n.Op == graph.OpConv2DGradWeight:
+		units = c.KH * c.KW
+	case n.Op == graph.OpConv2D && c.Stride[1] > 1:
+		sizes[1] = size
+	case n.Op == graph.OpConv2D:
+		sizes = [...]int{c.Image(), size, 1, 1}
 	}
 	sparse := n.Op != graph.OpConv2D && c.maybeSparse()
-	if n.Op == graph.OpConv2DGradWeight || n.Op == graph.OpConv2D && c.Stride[1] > 1 || sparse {
-		sizes[2] = c.Positions() * rowSize(c.Taps())
-	}
-	if n.Op == graph.OpConv2DGradInput && sparse {
-		sizes[3] = c.O * rowSize(c.Taps())
-	}
 	each := slices.Repeat([]convolving{c}, max(1, min(p.Threads, units)))
 	var more []extent
 	for i := range each {
@@ -96,57 +93,62 @@ func (c *convolving) again(k kernel.Kernel, args *kernel.Args) { c.run[k](args) 
 func conv(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, x, w unsafe.Pointer, from, to int) {
 		pos, taps := c.Positions(), c.Taps()
+		args := kernel.Args{A: w, B: c.unfolded, M: c.O, N: pos, K: taps, SD: 4 * pos, SA: 4 * taps, TA: 4, SB: 4 * pos}
+		turned := c.Stride[1] > 1 // neighbors in a row of positions are not neighbors in the image
+		if turned {
+			c.turnWeights(w)
+			args.A, args.SA = c.weights, 4*rowSize(taps)
+		}
 		for i := from; i < to; i++ {
-			c.unfold(c.image(x, i))
-			c.do(kernel.Gemm, kernel.Args{Dst: at(dst, i*c.O*pos), A: w, B: c.unfolded, M: c.O, N: pos, K: taps,
-				SD: 4 * pos, SA: 4 * taps, TA: 4, SB: 4 * pos})
+			if turned {
+				c.turn(c.pixels(x, i), 0, c.KH*c.KW)
+				c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: args.SA, SD: 4 * pos})
+			} else {
+				c.unfold(c.image(x, i))
+			}
+			args.Dst = at(dst, i*c.O*pos)
+			c.do(kernel.Gemm, args)
 		}
 	})
 }
 
-// convGradWeight adds dy [O, positions] times the turned image, image by image, for some rows of the kernels.
+// convGradWeight adds dy [O, positions] times the turned image, image by image, for some elements of the kernels.
 func convGradWeight(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, x, dy unsafe.Pointer, from, to int) {
-		pos, taps := c.Positions(), (to-from)*c.KW
-		args := kernel.Args{Dst: at(dst, from*c.KW), B: c.turned, M: c.O, N: taps, K: pos, SD: 4 * c.Taps(), SA: 4 * pos,
-			TA: 4, SB: 4 * rowSize(taps)}
+		pos, taps, row := c.Positions(), (to-from)*c.C, 4*rowSize((to-from)*c.C)
+		args := kernel.Args{Dst: c.weights, B: c.turned, M: c.O, N: taps, K: pos, SD: row, SA: 4 * pos, TA: 4, SB: row}
 		for i := range c.N {
-			c.turn(c.image(x, i), from, to)
+			c.turn(c.pixels(x, i), from, to)
 			args.A = at(dy, i*c.O*pos)
-			if c.listRows(floats(args.A, c.O*pos), args.SB) {
+			if c.listRows(floats(args.A, c.O*pos), row) {
 				c.doSparse(args)
 			} else {
 				c.do(kernel.Gemm, args)
 			}
 			args.C, args.SC = args.Dst, args.SD
 		}
+		for o := range c.O {
+			c.do(kernel.Transpose, kernel.Args{Dst: at(dst, o*c.Taps()+from), A: unsafe.Add(c.weights, o*row), M: to - from,
+				N: c.C, SA: 4 * c.C, SD: 4 * c.KH * c.KW})
+		}
 	})
 }
 
-// convGradInput folds the product of the transposed weights and dy back to an image.
+// convGradInput folds the product of the transposed dy and the weights back to an image.
 func convGradInput(p *planner, n *graph.Node, in []ref) ref {
 	return p.conv(n, in, func(c *convolving, dst, dy, w unsafe.Pointer, from, to int) {
 		pos, taps := c.Positions(), c.Taps()
 		row := 4 * rowSize(taps)
-		if c.maybeSparse() {
-			c.do(kernel.CopyRows, kernel.Args{Dst: c.weights, A: w, M: c.O, N: taps, SD: row, SA: 4 * taps})
-		}
+		c.turnWeights(w)
+		args := kernel.Args{Dst: c.turned, B: c.weights, M: pos, N: taps, K: c.O, SD: row, SA: 4, TA: 4 * pos, SB: row}
 		for i := from; i < to; i++ {
-			if y := at(dy, i*c.O*pos); c.listColumns(floats(y, c.O*pos), row) {
-				c.doSparse(kernel.Args{Dst: c.turned, B: c.weights, M: pos, N: taps, SD: row, SB: row, K: c.O})
-				c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: row, SD: 4 * pos})
+			args.A = at(dy, i*c.O*pos)
+			if c.listColumns(floats(args.A, c.O*pos), row) {
+				c.doSparse(args)
 			} else {
-				c.do(kernel.Gemm, kernel.Args{Dst: c.unfolded, A: w, B: y, M: taps, N: pos, K: c.O, SD: 4 * pos, SA: 4,
-					TA: 4 * taps, SB: 4 * pos})
+				c.do(kernel.Gemm, args)
 			}
-			image := at(dst, i*c.C*c.height*c.width)
-			if c.pad == [2]int{} {
-				c.fold(image)
-				continue
-			}
-			c.fold(c.padded)
-			c.do(kernel.CopyBlocks, kernel.Args{Dst: image, A: c.inside(), K: c.C, M: c.height, N: c.width,
-				TD: 4 * c.height * c.width, SD: 4 * c.width, TA: 4 * c.H * c.W, SA: 4 * c.W})
+			c.fold(at(dst, i*c.C*c.height*c.width))
 		}
 	})
 }
@@ -188,29 +190,43 @@ func (c *convolving) doSparse(args kernel.Args) {
 	c.do(kernel.SparseGemm, args)
 }
 
-// inside returns the address of the first element of the padded image that is not padding.
-func (c *convolving) inside() unsafe.Pointer { return at(c.padded, c.pad[0]*c.W+c.pad[1]) }
+// hasPadding reports whether images are padded.
+func (c *convolving) hasPadding() bool { return c.pad != [2]int{} }
 
 // image returns the address of an image [C, H, W], with its padding.
 func (c *convolving) image(x unsafe.Pointer, i int) unsafe.Pointer {
 	x = at(x, i*c.C*c.height*c.width)
-	if c.pad == [2]int{} {
+	if !c.hasPadding() {
 		return x
 	}
 	clear(floats(c.padded, c.Image()))
-	c.do(kernel.CopyBlocks, kernel.Args{Dst: c.inside(), A: x, K: c.C, M: c.height, N: c.width, TD: 4 * c.H * c.W,
-		SD: 4 * c.W, TA: 4 * c.height * c.width, SA: 4 * c.width})
+	c.do(kernel.CopyBlocks, kernel.Args{Dst: at(c.padded, c.pad[0]*c.W+c.pad[1]), A: x, K: c.C, M: c.height, N: c.width,
+		TD: 4 * c.H * c.W, SD: 4 * c.W, TA: 4 * c.height * c.width, SA: 4 * c.width})
 	return c.padded
 }
 
+// pixels returns the address of an image [H, W, C], with its padding.
+func (c *convolving) pixels(x unsafe.Pointer, i int) unsafe.Pointer {
+	if c.C == 1 {
+		return c.image(x, i)
+	}
+	if c.hasPadding() {
+		clear(floats(c.padded, c.Image()))
+	}
+	args := c.prepare(kernel.Args{M: c.C, N: c.width, SA: 4 * c.height * c.width, SD: 4 * c.C})
+	for y := range c.height {
+		args.Dst, args.A = at(c.inside(), y*c.W*c.C), at(x, (i*c.C*c.height+y)*c.width)
+		c.again(kernel.Transpose, args)
+	}
+	return c.padded
+}
+
+// inside returns the address of the first pixel of the padded image [H, W, C] that is not padding.
+func (c *convolving) inside() unsafe.Pointer { return at(c.padded, (c.pad[0]*c.W+c.pad[1])*c.C) }
+
 // unfold writes the elements of an image that each tap reads as a row of positions.
 func (c *convolving) unfold(image unsafe.Pointer) {
-	pos, taps := c.Positions(), c.Taps()
-	if c.Stride[1] > 1 { // neighbors in a row of positions are not neighbours in the image
-		c.turn(image, 0, c.C*c.KH)
-		c.do(kernel.Transpose, kernel.Args{Dst: c.unfolded, A: c.turned, M: pos, N: taps, SA: 4 * rowSize(taps), SD: 4 * pos})
-		return
-	}
+	pos := c.Positions()
 	args := c.prepare(kernel.Args{Dst: c.unfolded, K: c.KW, M: c.OH, N: c.OW, TD: 4 * pos, SD: 4 * c.OW, TA: 4,
 		SA: 4 * c.Stride[0] * c.W})
 	for channel := range c.C {
@@ -222,50 +238,44 @@ func (c *convolving) unfold(image unsafe.Pointer) {
 	}
 }
 
-// turn writes the elements of an image that each position reads as a row of taps, for the rows of the kernels from
-// number from to before number to, counted over the channels.
-func (c *convolving) turn(image unsafe.Pointer, from, to int) {
-	row := rowSize((to - from) * c.KW)
-	args := c.prepare(kernel.Args{Dst: c.turned, K: c.OH, M: c.OW, N: c.KW, TD: 4 * c.OW * row, SD: 4 * row,
-		TA: 4 * c.Stride[0] * c.W, SA: 4 * c.Stride[1]})
-	for r := from; r < to; r++ {
-		args.A = at(image, (r/c.KH*c.H+r%c.KH)*c.W)
+// turn writes the elements of an image [H, W, C] that each position reads as a row of taps, for the elements of a
+// kernel from number from to before number to.
+func (c *convolving) turn(pixels unsafe.Pointer, from, to int) {
+	row := rowSize((to - from) * c.C)
+	args := c.prepare(kernel.Args{Dst: c.turned, K: c.OH, M: c.OW, TD: 4 * c.OW * row, SD: 4 * row,
+		TA: 4 * c.Stride[0] * c.W * c.C, SA: 4 * c.Stride[1] * c.C})
+	for ; from < to; from += args.N / c.C {
+		ky, kx := from/c.KW, from%c.KW
+		args.A, args.N = at(pixels, (ky*c.W+kx)*c.C), min(c.KW-kx, to-from)*c.C
 		c.again(kernel.CopyBlocks, args)
-		args.Dst = at(args.Dst, c.KW)
+		args.Dst = at(args.Dst, args.N)
 	}
 }
 
-// fold adds the value of each tap to the element of the image that it reads.
+// turnWeights moves the channel of each tap to the last axis.
+func (c *convolving) turnWeights(w unsafe.Pointer) {
+	args := c.prepare(kernel.Args{M: c.C, N: c.KH * c.KW, SA: 4 * c.KH * c.KW, SD: 4 * c.C})
+	for o := range c.O {
+		args.Dst, args.A = at(c.weights, o*rowSize(c.Taps())), at(w, o*c.Taps())
+		c.again(kernel.Transpose, args)
+	}
+}
+
+// fold adds the turned value of each tap to the element of the image that it reads. The last position is the first, so
+// that an element adds its taps in ascending order.
 func (c *convolving) fold(image unsafe.Pointer) {
-	if c.Stride != [2]int{1, 1} {
-		c.foldSteps(floats(image, c.Image()), floats(c.unfolded, c.Taps()*c.Positions()))
-		return
+	clear(floats(c.padded, c.Image()))
+	args := c.prepare(kernel.Args{M: c.KH, N: c.KW * c.C, SD: 4 * c.W * c.C, SA: 4 * c.W * c.C, SB: 4 * c.KW * c.C})
+	for position := c.Positions() - 1; position >= 0; position-- {
+		y, x := position/c.OW*c.Stride[0], position%c.OW*c.Stride[1]
+		args.Dst, args.B = at(c.padded, (y*c.W+x)*c.C), at(c.turned, position*rowSize(c.Taps()))
+		args.A = args.Dst
+		c.again(kernel.AddVV, args)
 	}
-	pos := c.Positions()
-	args := c.prepare(kernel.Args{Dst: image, N: c.W, K: c.KW, SA: 4 * (c.KW*pos - c.OW), TA: 4 * pos})
-	for channel := range c.C {
-		for y := range c.H { // row ky of the kernel reads it at the row y - ky of the positions
-			first, last := max(0, y-c.OH+1), min(y, c.KH-1)
-			args.M = last - first + 1
-			args.A = at(c.unfolded, (channel*c.KH+first)*c.KW*pos+(y-first)*c.OW)
-			c.again(kernel.Fold, args)
-			args.Dst = at(args.Dst, c.W)
-		}
-	}
-}
-
-// foldSteps is fold for steps of any size.
-func (c *convolving) foldSteps(image, unfolded []float32) {
-	clear(image)
-	for tap := range c.Taps() {
-		ch, ky, kx := tap/(c.KH*c.KW), tap/c.KW%c.KH, tap%c.KW
-		for y := range c.OH {
-			row := image[(ch*c.H+y*c.Stride[0]+ky)*c.W+kx:]
-			for x, v := range unfolded[:c.OW] {
-				row[x*c.Stride[1]] += v
-			}
-			unfolded = unfolded[c.OW:]
-		}
+	args = c.prepare(kernel.Args{M: c.width, N: c.C, SA: 4 * c.C, SD: 4 * c.height * c.width})
+	for y := range c.height {
+		args.Dst, args.A = at(image, y*c.width), at(c.inside(), y*c.W*c.C)
+		c.again(kernel.Transpose, args)
 	}
 }
 

@@ -51,7 +51,6 @@ const (
 	right             // K rows of N numbers
 	blocksDst         // K blocks, which are TD bytes apart, of M rows of N numbers
 	blocksA           // K blocks, which are TA bytes apart, of M rows of N numbers
-	windows           // M rows of K rows, which are TA bytes apart, of N-K+1 numbers
 	quads             // 2M rows of 2N numbers
 	terms             // the K words of a Sparse
 	gathered          // TD rows of N numbers
@@ -83,8 +82,6 @@ func (o operand) extent(a *Args, stride int) int {
 		rows, columns, blocks, apart = a.M, a.N, a.K, a.TD
 	case blocksA:
 		rows, columns, blocks, apart = a.M, a.N, a.K, a.TA
-	case windows:
-		rows, columns, blocks, apart = a.M, a.N-a.K+1, a.K, a.TA
 	case random:
 		columns = int(unsafe.Sizeof(Random{})) / elem
 	case quads:

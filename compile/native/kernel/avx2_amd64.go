@@ -150,9 +150,6 @@ func transpose256(args *Args)
 func copyBlocks256(args *Args)
 
 //go:noescape
-func fold256(args *Args)
-
-//go:noescape
 func maxOfFour256(args *Args)
 
 //go:noescape
@@ -252,7 +249,6 @@ func avx2Set() *Set {
 		CopyRows:         copyRows256,
 		Transpose:        transpose256,
 		CopyBlocks:       copyBlocks256,
-		Fold:             fold256,
 		MaxOfFour:        maxOfFour256,
 		MaxOfFourGrad:    maxOfFourGrad256,
 		Dropout:          dropout256,

@@ -5759,170 +5759,14 @@ end454:
 	VZEROUPPER
 	RET
 
-// func fold256(args *byte)
-// Requires: AVX, AVX2, CMOV
-TEXT ·fold256(SB), NOSPLIT, $0-8
-	MOVQ         args+0(FP), AX
-	CMPQ         40(AX), $0x00
-	JLE          end475
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         88(AX), BX
-	SUBQ         $0x04, BX
-	MOVQ         40(AX), SI
-	XORQ         DI, DI
-	INCQ         SI
-	SUBQ         48(AX), SI
-	CMOVQLT      DI, SI
-	VMOVD        SI, X0
-	VPBROADCASTD X0, Y0
-	VMOVUPS      word_ffffffff<>+0(SB), Y1
-	VMOVUPS      columns<>+0(SB), Y2
-	MOVQ         40(AX), SI
-	MOVQ         SI, DI
-	ANDQ         $-8, DI
-	SHLQ         $0x02, DI
-	ANDQ         $0x07, SI
-	LEAQ         masks<>+32(SB), R8
-	MOVQ         SI, R9
-	SHLQ         $0x02, R9
-	SUBQ         R9, R8
-	VMOVDQU      (R8), Y3
-	XORQ         R8, R8
-	CMPQ         R8, DI
-	JGE          rest478
-
-block477:
-	VXORPS Y3, Y3, Y3
-	MOVQ   32(AX), R10
-	LEAQ   (DX)(R8*1), R9
-	CMPQ   32(AX), $0x00
-	JLE    out479
-	CMPQ   48(AX), $0x00
-	JLE    out479
-
-row480:
-	MOVQ    R9, R11
-	VMOVUPS Y2, Y4
-	MOVQ    48(AX), R12
-
-window481:
-	VPCMPGTD   Y4, Y0, Y5
-	VPCMPGTD   Y1, Y4, Y6
-	VPAND      Y5, Y6, Y6
-	VMASKMOVPS (R11), Y6, Y5
-	VADDPS     Y5, Y3, Y3
-	VPADDD     Y1, Y4, Y4
-	ADDQ       BX, R11
-	DECQ       R12
-	JNE        window481
-	ADDQ       64(AX), R9
-	DECQ       R10
-	JNE        row480
-
-out479:
-	VMOVUPS Y3, (CX)(R8*1)
-	VPADDD  word_00000008<>+0(SB), Y2, Y2
-	ADDQ    $0x00000020, R8
-	CMPQ    R8, DI
-	JLT     block477
-
-rest478:
-	TESTQ  SI, SI
-	JEQ    done476
-	VXORPS Y3, Y3, Y3
-	MOVQ   32(AX), DI
-	LEAQ   (DX)(R8*1), DX
-	CMPQ   32(AX), $0x00
-	JLE    out482
-	CMPQ   48(AX), $0x00
-	JLE    out482
-
-row483:
-	MOVQ    DX, R9
-	VMOVUPS Y2, Y4
-	MOVQ    48(AX), R10
-
-window484:
-	VPCMPGTD   Y4, Y0, Y5
-	VPCMPGTD   Y1, Y4, Y6
-	VPAND      Y5, Y6, Y6
-	VMASKMOVPS (R9), Y6, Y5
-	VADDPS     Y5, Y3, Y3
-	VPADDD     Y1, Y4, Y4
-	ADDQ       BX, R9
-	DECQ       R10
-	JNE        window484
-	ADDQ       64(AX), DX
-	DECQ       DI
-	JNE        row483
-
-out482:
-	LEAQ         (CX)(R8*1), AX
-	TESTQ        $0x00000004, SI
-	JEQ          piece485
-	VMOVUPS      X3, (AX)
-	VEXTRACTF128 $0x01, Y3, X3
-	ADDQ         $0x10, AX
-
-piece485:
-	TESTQ   $0x00000002, SI
-	JEQ     piece486
-	VMOVLPS X3, (AX)
-	VPSRLDQ $0x08, X3, X3
-	ADDQ    $0x08, AX
-
-piece486:
-	TESTQ  $0x00000001, SI
-	JEQ    piece487
-	VMOVSS X3, (AX)
-
-piece487:
-	VPADDD word_00000008<>+0(SB), Y2, Y2
-
-done476:
-end475:
-	VZEROUPPER
-	RET
-
-DATA word_ffffffff<>+0(SB)/4, $0xffffffff
-DATA word_ffffffff<>+4(SB)/4, $0xffffffff
-DATA word_ffffffff<>+8(SB)/4, $0xffffffff
-DATA word_ffffffff<>+12(SB)/4, $0xffffffff
-DATA word_ffffffff<>+16(SB)/4, $0xffffffff
-DATA word_ffffffff<>+20(SB)/4, $0xffffffff
-DATA word_ffffffff<>+24(SB)/4, $0xffffffff
-DATA word_ffffffff<>+28(SB)/4, $0xffffffff
-GLOBL word_ffffffff<>(SB), RODATA|NOPTR, $32
-
-DATA columns<>+0(SB)/4, $0x00000000
-DATA columns<>+4(SB)/4, $0x00000001
-DATA columns<>+8(SB)/4, $0x00000002
-DATA columns<>+12(SB)/4, $0x00000003
-DATA columns<>+16(SB)/4, $0x00000004
-DATA columns<>+20(SB)/4, $0x00000005
-DATA columns<>+24(SB)/4, $0x00000006
-DATA columns<>+28(SB)/4, $0x00000007
-GLOBL columns<>(SB), RODATA|NOPTR, $32
-
-DATA word_00000008<>+0(SB)/4, $0x00000008
-DATA word_00000008<>+4(SB)/4, $0x00000008
-DATA word_00000008<>+8(SB)/4, $0x00000008
-DATA word_00000008<>+12(SB)/4, $0x00000008
-DATA word_00000008<>+16(SB)/4, $0x00000008
-DATA word_00000008<>+20(SB)/4, $0x00000008
-DATA word_00000008<>+24(SB)/4, $0x00000008
-DATA word_00000008<>+28(SB)/4, $0x00000008
-GLOBL word_00000008<>(SB), RODATA|NOPTR, $32
-
 // func maxOfFour256(args *byte)
 // Requires: AVX, AVX2, CMOV
 TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end488
+	JLE     end475
 	CMPQ    40(AX), $0x00
-	JLE     end488
+	JLE     end475
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -5957,14 +5801,14 @@ TEXT ·maxOfFour256(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row489:
+row476:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest493
+	JGE  rest480
 
-block492:
+block479:
 	VMOVUPS   (CX)(R10*2), Y2
 	VMOVUPS   32(CX)(R10*2), Y3
 	VSHUFPS   $0x88, Y3, Y2, Y4
@@ -5989,11 +5833,11 @@ block492:
 	VMOVUPS   Y2, (BX)(R10*1)
 	ADDQ      $0x00000020, R10
 	CMPQ      R10, SI
-	JLT       block492
+	JLT       block479
 
-rest493:
+rest480:
 	TESTQ        DI, DI
-	JEQ          done491
+	JEQ          done478
 	VMASKMOVPS   (CX)(R10*2), Y0, Y2
 	VMASKMOVPS   32(CX)(R10*2), Y1, Y3
 	VSHUFPS      $0x88, Y3, Y2, Y4
@@ -6017,31 +5861,31 @@ rest493:
 	VPERMPD      $0xd8, Y2, Y2
 	LEAQ         (BX)(R10*1), DX
 	TESTQ        $0x00000004, DI
-	JEQ          piece494
+	JEQ          piece481
 	VMOVUPS      X2, (DX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, DX
 
-piece494:
+piece481:
 	TESTQ   $0x00000002, DI
-	JEQ     piece495
+	JEQ     piece482
 	VMOVLPS X2, (DX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, DX
 
-piece495:
+piece482:
 	TESTQ  $0x00000001, DI
-	JEQ    piece496
+	JEQ    piece483
 	VMOVSS X2, (DX)
 
-piece496:
-done491:
+piece483:
+done478:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row489
+	JNE  row476
 
-end488:
+end475:
 	VZEROUPPER
 	RET
 
@@ -6050,9 +5894,9 @@ end488:
 TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end497
+	JLE     end484
 	CMPQ    40(AX), $0x00
-	JLE     end497
+	JLE     end484
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -6092,14 +5936,14 @@ TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	ADDQ    R12, R12
 	MOVQ    32(AX), R13
 
-row498:
+row485:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R14, R14
 	CMPQ R14, DI
-	JGE  rest502
+	JGE  rest489
 
-block501:
+block488:
 	VMOVUPS   (CX)(R14*2), Y3
 	VMOVUPS   32(CX)(R14*2), Y4
 	VSHUFPS   $0x88, Y4, Y3, Y5
@@ -6140,11 +5984,11 @@ block501:
 	VMOVUPS   Y3, 32(R15)(R14*2)
 	ADDQ      $0x00000020, R14
 	CMPQ      R14, DI
-	JLT       block501
+	JLT       block488
 
-rest502:
+rest489:
 	TESTQ        R8, R8
-	JEQ          done500
+	JEQ          done487
 	VMASKMOVPS   (CX)(R14*2), Y1, Y3
 	VMASKMOVPS   32(CX)(R14*2), Y2, Y4
 	VSHUFPS      $0x88, Y4, Y3, Y5
@@ -6174,52 +6018,52 @@ rest502:
 	VUNPCKLPS    Y4, Y3, Y7
 	VUNPCKHPS    Y4, Y3, Y3
 	CMPQ         R9, $0x08
-	JLT          part503
+	JLT          part490
 	VMOVUPS      Y7, (BX)(R14*2)
 	LEAQ         32(BX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece505
+	JEQ          piece492
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece505:
+piece492:
 	TESTQ   $0x00000002, R10
-	JEQ     piece506
+	JEQ     piece493
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece506:
+piece493:
 	TESTQ  $0x00000001, R10
-	JEQ    piece507
+	JEQ    piece494
 	VMOVSS X3, (DX)
 
-piece507:
-	JMP stored504
+piece494:
+	JMP stored491
 
-part503:
+part490:
 	LEAQ         (BX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece508
+	JEQ          piece495
 	VMOVUPS      X7, (DX)
 	VEXTRACTF128 $0x01, Y7, X7
 	ADDQ         $0x10, DX
 
-piece508:
+piece495:
 	TESTQ   $0x00000002, R9
-	JEQ     piece509
+	JEQ     piece496
 	VMOVLPS X7, (DX)
 	VPSRLDQ $0x08, X7, X7
 	ADDQ    $0x08, DX
 
-piece509:
+piece496:
 	TESTQ  $0x00000001, R9
-	JEQ    piece510
+	JEQ    piece497
 	VMOVSS X7, (DX)
 
-piece510:
-stored504:
+piece497:
+stored491:
 	MOVQ         BX, DX
 	ADDQ         56(AX), DX
 	VANDPS       Y5, Y6, Y3
@@ -6227,60 +6071,60 @@ stored504:
 	VUNPCKLPS    Y3, Y4, Y5
 	VUNPCKHPS    Y3, Y4, Y3
 	CMPQ         R9, $0x08
-	JLT          part511
+	JLT          part498
 	VMOVUPS      Y5, (DX)(R14*2)
 	LEAQ         32(DX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece513
+	JEQ          piece500
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece513:
+piece500:
 	TESTQ   $0x00000002, R10
-	JEQ     piece514
+	JEQ     piece501
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece514:
+piece501:
 	TESTQ  $0x00000001, R10
-	JEQ    piece515
+	JEQ    piece502
 	VMOVSS X3, (DX)
 
-piece515:
-	JMP stored512
+piece502:
+	JMP stored499
 
-part511:
+part498:
 	LEAQ         (DX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece516
+	JEQ          piece503
 	VMOVUPS      X5, (DX)
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, DX
 
-piece516:
+piece503:
 	TESTQ   $0x00000002, R9
-	JEQ     piece517
+	JEQ     piece504
 	VMOVLPS X5, (DX)
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, DX
 
-piece517:
+piece504:
 	TESTQ  $0x00000001, R9
-	JEQ    piece518
+	JEQ    piece505
 	VMOVSS X5, (DX)
 
-piece518:
-stored512:
-done500:
+piece505:
+stored499:
+done487:
 	ADDQ R11, BX
 	ADDQ 72(AX), SI
 	ADDQ R12, CX
 	DECQ R13
-	JNE  row498
+	JNE  row485
 
-end497:
+end484:
 	VZEROUPPER
 	RET
 
@@ -6289,7 +6133,7 @@ end497:
 TEXT ·dropout256(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end519
+	JLE          end506
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -6297,9 +6141,9 @@ TEXT ·dropout256(SB), NOSPLIT, $256-8
 	VBROADCASTSS 28(DX), Y1
 	VPADDD       Y1, Y0, Y0
 
-loop520:
+loop507:
 	CMPQ         AX, $0x40
-	JLT          part521
+	JLT          part508
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6628,11 +6472,11 @@ loop520:
 	VPADDD       word_00000008<>+0(SB), Y0, Y0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop520
+	JMP          loop507
 
-part521:
+part508:
 	TESTQ        AX, AX
-	JEQ          end519
+	JEQ          end506
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6971,41 +6815,41 @@ part521:
 	VMOVDQU      (SI), Y0
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest524
+	JGE          rest511
 
-block523:
+block510:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS Y1, (CX)(SI*1)
 	ADDQ    $0x00000020, SI
 	CMPQ    SI, BX
-	JLT     block523
+	JLT     block510
 
-rest524:
+rest511:
 	TESTQ        AX, AX
-	JEQ          done522
+	JEQ          done509
 	VMASKMOVPS   (DX)(SI*1), Y0, Y0
 	LEAQ         (CX)(SI*1), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece525
+	JEQ          piece512
 	VMOVUPS      X0, (CX)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, CX
 
-piece525:
+piece512:
 	TESTQ   $0x00000002, AX
-	JEQ     piece526
+	JEQ     piece513
 	VMOVLPS X0, (CX)
 	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, CX
 
-piece526:
+piece513:
 	TESTQ  $0x00000001, AX
-	JEQ    piece527
+	JEQ    piece514
 	VMOVSS X0, (CX)
 
-piece527:
-done522:
-end519:
+piece514:
+done509:
+end506:
 	VZEROUPPER
 	RET
 
@@ -7059,6 +6903,16 @@ DATA word_bb67ae85<>+24(SB)/4, $0xbb67ae85
 DATA word_bb67ae85<>+28(SB)/4, $0xbb67ae85
 GLOBL word_bb67ae85<>(SB), RODATA|NOPTR, $32
 
+DATA word_00000008<>+0(SB)/4, $0x00000008
+DATA word_00000008<>+4(SB)/4, $0x00000008
+DATA word_00000008<>+8(SB)/4, $0x00000008
+DATA word_00000008<>+12(SB)/4, $0x00000008
+DATA word_00000008<>+16(SB)/4, $0x00000008
+DATA word_00000008<>+20(SB)/4, $0x00000008
+DATA word_00000008<>+24(SB)/4, $0x00000008
+DATA word_00000008<>+28(SB)/4, $0x00000008
+GLOBL word_00000008<>(SB), RODATA|NOPTR, $32
+
 // func gemm1x256(args *byte)
 // Requires: AVX, FMA3
 TEXT ·gemm1x256(SB), NOSPLIT, $0-8
@@ -7071,14 +6925,14 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile529:
+tile516:
 	CMPQ    SI, $0x00000040
-	JLT     next530
+	JLT     next517
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros532
+	JEQ     zeros519
 	CMPQ    104(AX), $0x02
-	JEQ     zeros532
+	JEQ     zeros519
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
 	VMOVUPS 64(R9), Y2
@@ -7087,9 +6941,9 @@ tile529:
 	VMOVUPS 160(R9), Y5
 	VMOVUPS 192(R9), Y6
 	VMOVUPS 224(R9), Y7
-	JMP     ready533
+	JMP     ready520
 
-zeros532:
+zeros519:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7099,14 +6953,14 @@ zeros532:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready533:
+ready520:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed535
+	JLE   summed522
 
-k534:
+k521:
 	VBROADCASTSS (R9), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -7119,12 +6973,12 @@ k534:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k534
+	JNE          k521
 
-summed535:
+summed522:
 	CMPQ    104(AX), $0x01
-	JLT     plain536
-	JEQ     relu537
+	JLT     plain523
+	JEQ     relu524
 	VMOVUPS word_3f800000<>+0(SB), Y9
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R9
@@ -7160,9 +7014,9 @@ summed535:
 	VCMPPS  $0x1e, Y8, Y10, Y8
 	VANDPS  Y9, Y8, Y8
 	VMULPS  Y8, Y7, Y7
-	JMP     plain536
+	JMP     plain523
 
-relu537:
+relu524:
 	VXORPS  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -7196,7 +7050,7 @@ relu537:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain536:
+plain523:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -7209,50 +7063,50 @@ plain536:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same531
+	JEQ     same518
 	ADDQ    $0x00000100, BX
 
-same531:
+same518:
 	SUBQ $0x00000040, SI
-	JMP  tile529
+	JMP  tile516
 
-next530:
-tile538:
+next517:
+tile525:
 	CMPQ    SI, $0x00000010
-	JLT     next539
+	JLT     next526
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros541
+	JEQ     zeros528
 	CMPQ    104(AX), $0x02
-	JEQ     zeros541
+	JEQ     zeros528
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready542
+	JMP     ready529
 
-zeros541:
+zeros528:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready542:
+ready529:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed544
+	JLE   summed531
 
-k543:
+k530:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k543
+	JNE          k530
 
-summed544:
+summed531:
 	CMPQ    104(AX), $0x01
-	JLT     plain545
-	JEQ     relu546
+	JLT     plain532
+	JEQ     relu533
 	VMOVUPS word_3f800000<>+0(SB), Y3
 	VXORPS  Y2, Y2, Y2
 	MOVQ    BX, R9
@@ -7264,9 +7118,9 @@ summed544:
 	VCMPPS  $0x1e, Y2, Y4, Y2
 	VANDPS  Y3, Y2, Y2
 	VMULPS  Y2, Y1, Y1
-	JMP     plain545
+	JMP     plain532
 
-relu546:
+relu533:
 	VXORPS  Y2, Y2, Y2
 	VMAXPS  Y0, Y2, Y0
 	VADDPS  Y2, Y0, Y0
@@ -7276,26 +7130,26 @@ relu546:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain545:
+plain532:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same540
+	JEQ     same527
 	ADDQ    $0x00000040, BX
 
-same540:
+same527:
 	SUBQ $0x00000010, SI
-	JMP  tile538
+	JMP  tile525
 
-next539:
+next526:
 	TESTQ      SI, SI
-	JLE        end528
+	JLE        end515
 	CMPQ       SI, $0x08
-	JEQ        one547
-	JLT        part548
+	JEQ        one534
+	JLT        part535
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
@@ -7304,24 +7158,24 @@ next539:
 	VMOVDQU    (R9), Y0
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros549
+	JEQ        zeros536
 	CMPQ       104(AX), $0x02
-	JEQ        zeros549
+	JEQ        zeros536
 	VMOVUPS    (R9), Y1
 	VMASKMOVPS 32(R9), Y0, Y2
-	JMP        ready550
+	JMP        ready537
 
-zeros549:
+zeros536:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready550:
+ready537:
 	MOVQ  8(AX), R9
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed552
+	JLE   summed539
 
-k551:
+k538:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (R9), Y5
@@ -7330,12 +7184,12 @@ k551:
 	ADDQ         R8, DX
 	ADDQ         DI, R9
 	DECQ         R10
-	JNE          k551
+	JNE          k538
 
-summed552:
+summed539:
 	CMPQ       104(AX), $0x01
-	JLT        plain553
-	JEQ        relu554
+	JLT        plain540
+	JEQ        relu541
 	VMOVUPS    word_3f800000<>+0(SB), Y4
 	VXORPS     Y3, Y3, Y3
 	MOVQ       BX, AX
@@ -7347,9 +7201,9 @@ summed552:
 	VCMPPS     $0x1e, Y3, Y0, Y0
 	VANDPS     Y4, Y0, Y0
 	VMULPS     Y0, Y2, Y2
-	JMP        plain553
+	JMP        plain540
 
-relu554:
+relu541:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -7359,61 +7213,61 @@ relu554:
 	VADDPS  Y0, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain553:
+plain540:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece555
+	JEQ          piece542
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece555:
+piece542:
 	TESTQ   $0x00000002, SI
-	JEQ     piece556
+	JEQ     piece543
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece556:
+piece543:
 	TESTQ  $0x00000001, SI
-	JEQ    piece557
+	JEQ    piece544
 	VMOVSS X2, (AX)
 
-piece557:
-	JMP end528
+piece544:
+	JMP end515
 
-one547:
+one534:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros558
+	JEQ     zeros545
 	CMPQ    104(AX), $0x02
-	JEQ     zeros558
+	JEQ     zeros545
 	VMOVUPS (SI), Y0
-	JMP     ready559
+	JMP     ready546
 
-zeros558:
+zeros545:
 	VXORPS Y0, Y0, Y0
 
-ready559:
+ready546:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed561
+	JLE   summed548
 
-k560:
+k547:
 	VBROADCASTSS (SI), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
 	ADDQ         DI, SI
 	DECQ         R9
-	JNE          k560
+	JNE          k547
 
-summed561:
+summed548:
 	CMPQ    104(AX), $0x01
-	JLT     plain562
-	JEQ     relu563
+	JLT     plain549
+	JEQ     relu550
 	VMOVUPS word_3f800000<>+0(SB), Y2
 	VXORPS  Y1, Y1, Y1
 	MOVQ    BX, AX
@@ -7421,20 +7275,20 @@ summed561:
 	VCMPPS  $0x1e, Y1, Y3, Y1
 	VANDPS  Y2, Y1, Y1
 	VMULPS  Y1, Y0, Y0
-	JMP     plain562
+	JMP     plain549
 
-relu563:
+relu550:
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y0, Y1, Y0
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y0
 
-plain562:
+plain549:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
-	JMP     end528
+	JMP     end515
 
-part548:
+part535:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
@@ -7442,34 +7296,34 @@ part548:
 	VMOVDQU    (R9), Y0
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros564
+	JEQ        zeros551
 	CMPQ       104(AX), $0x02
-	JEQ        zeros564
+	JEQ        zeros551
 	VMASKMOVPS (R9), Y0, Y1
-	JMP        ready565
+	JMP        ready552
 
-zeros564:
+zeros551:
 	VXORPS Y1, Y1, Y1
 
-ready565:
+ready552:
 	MOVQ  8(AX), R9
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed567
+	JLE   summed554
 
-k566:
+k553:
 	VMASKMOVPS   (DX), Y0, Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
 	ADDQ         DI, R9
 	DECQ         R10
-	JNE          k566
+	JNE          k553
 
-summed567:
+summed554:
 	CMPQ       104(AX), $0x01
-	JLT        plain568
-	JEQ        relu569
+	JLT        plain555
+	JEQ        relu556
 	VMOVUPS    word_3f800000<>+0(SB), Y3
 	VXORPS     Y2, Y2, Y2
 	MOVQ       BX, AX
@@ -7477,36 +7331,36 @@ summed567:
 	VCMPPS     $0x1e, Y2, Y0, Y0
 	VANDPS     Y3, Y0, Y0
 	VMULPS     Y0, Y1, Y1
-	JMP        plain568
+	JMP        plain555
 
-relu569:
+relu556:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain568:
+plain555:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece570
+	JEQ          piece557
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece570:
+piece557:
 	TESTQ   $0x00000002, SI
-	JEQ     piece571
+	JEQ     piece558
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece571:
+piece558:
 	TESTQ  $0x00000001, SI
-	JEQ    piece572
+	JEQ    piece559
 	VMOVSS X1, (AX)
 
-piece572:
-end528:
+piece559:
+end515:
 	VZEROUPPER
 	RET
 
@@ -7522,14 +7376,14 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile574:
+tile561:
 	CMPQ    SI, $0x00000020
-	JLT     next575
+	JLT     next562
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros577
+	JEQ     zeros564
 	CMPQ    104(AX), $0x02
-	JEQ     zeros577
+	JEQ     zeros564
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7539,9 +7393,9 @@ tile574:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready578
+	JMP     ready565
 
-zeros577:
+zeros564:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7551,14 +7405,14 @@ zeros577:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready578:
+ready565:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed580
+	JLE   summed567
 
-k579:
+k566:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -7576,12 +7430,12 @@ k579:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k579
+	JNE          k566
 
-summed580:
+summed567:
 	CMPQ    104(AX), $0x01
-	JLT     plain581
-	JEQ     relu582
+	JLT     plain568
+	JEQ     relu569
 	VMOVUPS word_3f800000<>+0(SB), Y9
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R10
@@ -7618,9 +7472,9 @@ summed580:
 	VCMPPS  $0x1e, Y8, Y10, Y8
 	VANDPS  Y9, Y8, Y8
 	VMULPS  Y8, Y7, Y7
-	JMP     plain581
+	JMP     plain568
 
-relu582:
+relu569:
 	VXORPS  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -7654,7 +7508,7 @@ relu582:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain581:
+plain568:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7668,43 +7522,43 @@ plain581:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same576
+	JEQ     same563
 	ADDQ    $0x00000080, BX
 
-same576:
+same563:
 	SUBQ $0x00000020, SI
-	JMP  tile574
+	JMP  tile561
 
-next575:
-tile583:
+next562:
+tile570:
 	CMPQ    SI, $0x00000010
-	JLT     next584
+	JLT     next571
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros586
+	JEQ     zeros573
 	CMPQ    104(AX), $0x02
-	JEQ     zeros586
+	JEQ     zeros573
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready587
+	JMP     ready574
 
-zeros586:
+zeros573:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready587:
+ready574:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed589
+	JLE   summed576
 
-k588:
+k575:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -7716,12 +7570,12 @@ k588:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k588
+	JNE          k575
 
-summed589:
+summed576:
 	CMPQ    104(AX), $0x01
-	JLT     plain590
-	JEQ     relu591
+	JLT     plain577
+	JEQ     relu578
 	VMOVUPS word_3f800000<>+0(SB), Y5
 	VXORPS  Y4, Y4, Y4
 	MOVQ    BX, R10
@@ -7742,9 +7596,9 @@ summed589:
 	VCMPPS  $0x1e, Y4, Y6, Y4
 	VANDPS  Y5, Y4, Y4
 	VMULPS  Y4, Y3, Y3
-	JMP     plain590
+	JMP     plain577
 
-relu591:
+relu578:
 	VXORPS  Y4, Y4, Y4
 	VMAXPS  Y0, Y4, Y0
 	VADDPS  Y4, Y0, Y0
@@ -7762,7 +7616,7 @@ relu591:
 	VADDPS  Y4, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain590:
+plain577:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7772,19 +7626,19 @@ plain590:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same585
+	JEQ     same572
 	ADDQ    $0x00000040, BX
 
-same585:
+same572:
 	SUBQ $0x00000010, SI
-	JMP  tile583
+	JMP  tile570
 
-next584:
+next571:
 	TESTQ      SI, SI
-	JLE        end573
+	JLE        end560
 	CMPQ       SI, $0x08
-	JEQ        one592
-	JLT        part593
+	JEQ        one579
+	JLT        part580
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -7793,29 +7647,29 @@ next584:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros594
+	JEQ        zeros581
 	CMPQ       104(AX), $0x02
-	JEQ        zeros594
+	JEQ        zeros581
 	VMOVUPS    (R10), Y1
 	VMASKMOVPS 32(R10), Y0, Y2
 	ADDQ       80(AX), R10
 	VMOVUPS    (R10), Y3
 	VMASKMOVPS 32(R10), Y0, Y4
-	JMP        ready595
+	JMP        ready582
 
-zeros594:
+zeros581:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready595:
+ready582:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed597
+	JLE   summed584
 
-k596:
+k583:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (R10), Y7
@@ -7827,12 +7681,12 @@ k596:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k596
+	JNE          k583
 
-summed597:
+summed584:
 	CMPQ       104(AX), $0x01
-	JLT        plain598
-	JEQ        relu599
+	JLT        plain585
+	JEQ        relu586
 	VMOVUPS    word_3f800000<>+0(SB), Y6
 	VXORPS     Y5, Y5, Y5
 	MOVQ       BX, DX
@@ -7853,9 +7707,9 @@ summed597:
 	VCMPPS     $0x1e, Y5, Y0, Y0
 	VANDPS     Y6, Y0, Y0
 	VMULPS     Y0, Y4, Y4
-	JMP        plain598
+	JMP        plain585
 
-relu599:
+relu586:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -7873,14 +7727,14 @@ relu599:
 	VADDPS  Y0, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain598:
+plain585:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece600
+	JEQ          piece587
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7889,9 +7743,9 @@ plain598:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece600:
+piece587:
 	TESTQ   $0x00000002, SI
-	JEQ     piece601
+	JEQ     piece588
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7900,39 +7754,39 @@ piece600:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece601:
+piece588:
 	TESTQ  $0x00000001, SI
-	JEQ    piece602
+	JEQ    piece589
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece602:
-	JMP end573
+piece589:
+	JMP end560
 
-one592:
+one579:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros603
+	JEQ     zeros590
 	CMPQ    104(AX), $0x02
-	JEQ     zeros603
+	JEQ     zeros590
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
-	JMP     ready604
+	JMP     ready591
 
-zeros603:
+zeros590:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready604:
+ready591:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed606
+	JLE   summed593
 
-k605:
+k592:
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -7941,12 +7795,12 @@ k605:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k605
+	JNE          k592
 
-summed606:
+summed593:
 	CMPQ    104(AX), $0x01
-	JLT     plain607
-	JEQ     relu608
+	JLT     plain594
+	JEQ     relu595
 	VMOVUPS word_3f800000<>+0(SB), Y3
 	VXORPS  Y2, Y2, Y2
 	MOVQ    BX, DX
@@ -7959,9 +7813,9 @@ summed606:
 	VCMPPS  $0x1e, Y2, Y4, Y2
 	VANDPS  Y3, Y2, Y2
 	VMULPS  Y2, Y1, Y1
-	JMP     plain607
+	JMP     plain594
 
-relu608:
+relu595:
 	VXORPS  Y2, Y2, Y2
 	VMAXPS  Y0, Y2, Y0
 	VADDPS  Y2, Y0, Y0
@@ -7971,13 +7825,13 @@ relu608:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain607:
+plain594:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end573
+	JMP     end560
 
-part593:
+part580:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
@@ -7985,25 +7839,25 @@ part593:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros609
+	JEQ        zeros596
 	CMPQ       104(AX), $0x02
-	JEQ        zeros609
+	JEQ        zeros596
 	VMASKMOVPS (R10), Y0, Y1
 	ADDQ       80(AX), R10
 	VMASKMOVPS (R10), Y0, Y2
-	JMP        ready610
+	JMP        ready597
 
-zeros609:
+zeros596:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready610:
+ready597:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed612
+	JLE   summed599
 
-k611:
+k598:
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -8012,12 +7866,12 @@ k611:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k611
+	JNE          k598
 
-summed612:
+summed599:
 	CMPQ       104(AX), $0x01
-	JLT        plain613
-	JEQ        relu614
+	JLT        plain600
+	JEQ        relu601
 	VMOVUPS    word_3f800000<>+0(SB), Y4
 	VXORPS     Y3, Y3, Y3
 	MOVQ       BX, DX
@@ -8030,9 +7884,9 @@ summed612:
 	VCMPPS     $0x1e, Y3, Y0, Y0
 	VANDPS     Y4, Y0, Y0
 	VMULPS     Y0, Y2, Y2
-	JMP        plain613
+	JMP        plain600
 
-relu614:
+relu601:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -8042,9 +7896,9 @@ relu614:
 	VADDPS  Y0, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain613:
+plain600:
 	TESTQ        $0x00000004, SI
-	JEQ          piece615
+	JEQ          piece602
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8053,9 +7907,9 @@ plain613:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece615:
+piece602:
 	TESTQ   $0x00000002, SI
-	JEQ     piece616
+	JEQ     piece603
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8064,15 +7918,15 @@ piece615:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece616:
+piece603:
 	TESTQ  $0x00000001, SI
-	JEQ    piece617
+	JEQ    piece604
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece617:
-end573:
+piece604:
+end560:
 	VZEROUPPER
 	RET
 
@@ -8088,14 +7942,14 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile619:
+tile606:
 	CMPQ    SI, $0x00000018
-	JLT     next620
+	JLT     next607
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros622
+	JEQ     zeros609
 	CMPQ    104(AX), $0x02
-	JEQ     zeros622
+	JEQ     zeros609
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -8107,9 +7961,9 @@ tile619:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready623
+	JMP     ready610
 
-zeros622:
+zeros609:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8120,14 +7974,14 @@ zeros622:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready623:
+ready610:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed625
+	JLE   summed612
 
-k624:
+k611:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -8146,12 +8000,12 @@ k624:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k624
+	JNE          k611
 
-summed625:
+summed612:
 	CMPQ    104(AX), $0x01
-	JLT     plain626
-	JEQ     relu627
+	JLT     plain613
+	JEQ     relu614
 	VMOVUPS word_3f800000<>+0(SB), Y10
 	VXORPS  Y9, Y9, Y9
 	MOVQ    BX, R10
@@ -8193,9 +8047,9 @@ summed625:
 	VCMPPS  $0x1e, Y9, Y11, Y9
 	VANDPS  Y10, Y9, Y9
 	VMULPS  Y9, Y8, Y8
-	JMP     plain626
+	JMP     plain613
 
-relu627:
+relu614:
 	VXORPS  Y9, Y9, Y9
 	VMAXPS  Y0, Y9, Y0
 	VADDPS  Y9, Y0, Y0
@@ -8233,7 +8087,7 @@ relu627:
 	VADDPS  Y9, Y8, Y8
 	VMOVUPS Y8, Y8
 
-plain626:
+plain613:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -8249,22 +8103,22 @@ plain626:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same621
+	JEQ     same608
 	ADDQ    $0x00000060, BX
 
-same621:
+same608:
 	SUBQ $0x00000018, SI
-	JMP  tile619
+	JMP  tile606
 
-next620:
-tile628:
+next607:
+tile615:
 	CMPQ    SI, $0x00000010
-	JLT     next629
+	JLT     next616
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros631
+	JEQ     zeros618
 	CMPQ    104(AX), $0x02
-	JEQ     zeros631
+	JEQ     zeros618
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
@@ -8273,9 +8127,9 @@ tile628:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready632
+	JMP     ready619
 
-zeros631:
+zeros618:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8283,14 +8137,14 @@ zeros631:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready632:
+ready619:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed634
+	JLE   summed621
 
-k633:
+k620:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -8305,12 +8159,12 @@ k633:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k633
+	JNE          k620
 
-summed634:
+summed621:
 	CMPQ    104(AX), $0x01
-	JLT     plain635
-	JEQ     relu636
+	JLT     plain622
+	JEQ     relu623
 	VMOVUPS word_3f800000<>+0(SB), Y7
 	VXORPS  Y6, Y6, Y6
 	MOVQ    BX, R10
@@ -8340,9 +8194,9 @@ summed634:
 	VCMPPS  $0x1e, Y6, Y8, Y6
 	VANDPS  Y7, Y6, Y6
 	VMULPS  Y6, Y5, Y5
-	JMP     plain635
+	JMP     plain622
 
-relu636:
+relu623:
 	VXORPS  Y6, Y6, Y6
 	VMAXPS  Y0, Y6, Y0
 	VADDPS  Y6, Y0, Y0
@@ -8368,7 +8222,7 @@ relu636:
 	VADDPS  Y6, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain635:
+plain622:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -8381,19 +8235,19 @@ plain635:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same630
+	JEQ     same617
 	ADDQ    $0x00000040, BX
 
-same630:
+same617:
 	SUBQ $0x00000010, SI
-	JMP  tile628
+	JMP  tile615
 
-next629:
+next616:
 	TESTQ      SI, SI
-	JLE        end618
+	JLE        end605
 	CMPQ       SI, $0x08
-	JEQ        one637
-	JLT        part638
+	JEQ        one624
+	JLT        part625
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -8402,9 +8256,9 @@ next629:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros639
+	JEQ        zeros626
 	CMPQ       104(AX), $0x02
-	JEQ        zeros639
+	JEQ        zeros626
 	VMOVUPS    (R10), Y1
 	VMASKMOVPS 32(R10), Y0, Y2
 	ADDQ       80(AX), R10
@@ -8413,9 +8267,9 @@ next629:
 	ADDQ       80(AX), R10
 	VMOVUPS    (R10), Y5
 	VMASKMOVPS 32(R10), Y0, Y6
-	JMP        ready640
+	JMP        ready627
 
-zeros639:
+zeros626:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8423,13 +8277,13 @@ zeros639:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready640:
+ready627:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed642
+	JLE   summed629
 
-k641:
+k628:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (R10), Y9
@@ -8444,12 +8298,12 @@ k641:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k641
+	JNE          k628
 
-summed642:
+summed629:
 	CMPQ       104(AX), $0x01
-	JLT        plain643
-	JEQ        relu644
+	JLT        plain630
+	JEQ        relu631
 	VMOVUPS    word_3f800000<>+0(SB), Y8
 	VXORPS     Y7, Y7, Y7
 	MOVQ       BX, DX
@@ -8479,9 +8333,9 @@ summed642:
 	VCMPPS     $0x1e, Y7, Y0, Y0
 	VANDPS     Y8, Y0, Y0
 	VMULPS     Y0, Y6, Y6
-	JMP        plain643
+	JMP        plain630
 
-relu644:
+relu631:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -8507,7 +8361,7 @@ relu644:
 	VADDPS  Y0, Y6, Y6
 	VMOVUPS Y6, Y6
 
-plain643:
+plain630:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8516,7 +8370,7 @@ plain643:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece645
+	JEQ          piece632
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8528,9 +8382,9 @@ plain643:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece645:
+piece632:
 	TESTQ   $0x00000002, SI
-	JEQ     piece646
+	JEQ     piece633
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8542,9 +8396,9 @@ piece645:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece646:
+piece633:
 	TESTQ  $0x00000001, SI
-	JEQ    piece647
+	JEQ    piece634
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8552,34 +8406,34 @@ piece646:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece647:
-	JMP end618
+piece634:
+	JMP end605
 
-one637:
+one624:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros648
+	JEQ     zeros635
 	CMPQ    104(AX), $0x02
-	JEQ     zeros648
+	JEQ     zeros635
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y2
-	JMP     ready649
+	JMP     ready636
 
-zeros648:
+zeros635:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready649:
+ready636:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed651
+	JLE   summed638
 
-k650:
+k637:
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -8590,12 +8444,12 @@ k650:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k650
+	JNE          k637
 
-summed651:
+summed638:
 	CMPQ    104(AX), $0x01
-	JLT     plain652
-	JEQ     relu653
+	JLT     plain639
+	JEQ     relu640
 	VMOVUPS word_3f800000<>+0(SB), Y4
 	VXORPS  Y3, Y3, Y3
 	MOVQ    BX, DX
@@ -8613,9 +8467,9 @@ summed651:
 	VCMPPS  $0x1e, Y3, Y5, Y3
 	VANDPS  Y4, Y3, Y3
 	VMULPS  Y3, Y2, Y2
-	JMP     plain652
+	JMP     plain639
 
-relu653:
+relu640:
 	VXORPS  Y3, Y3, Y3
 	VMAXPS  Y0, Y3, Y0
 	VADDPS  Y3, Y0, Y0
@@ -8629,15 +8483,15 @@ relu653:
 	VADDPS  Y3, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain652:
+plain639:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end618
+	JMP     end605
 
-part638:
+part625:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
@@ -8645,28 +8499,28 @@ part638:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros654
+	JEQ        zeros641
 	CMPQ       104(AX), $0x02
-	JEQ        zeros654
+	JEQ        zeros641
 	VMASKMOVPS (R10), Y0, Y1
 	ADDQ       80(AX), R10
 	VMASKMOVPS (R10), Y0, Y2
 	ADDQ       80(AX), R10
 	VMASKMOVPS (R10), Y0, Y3
-	JMP        ready655
+	JMP        ready642
 
-zeros654:
+zeros641:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready655:
+ready642:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed657
+	JLE   summed644
 
-k656:
+k643:
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (R10), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -8677,12 +8531,12 @@ k656:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k656
+	JNE          k643
 
-summed657:
+summed644:
 	CMPQ       104(AX), $0x01
-	JLT        plain658
-	JEQ        relu659
+	JLT        plain645
+	JEQ        relu646
 	VMOVUPS    word_3f800000<>+0(SB), Y5
 	VXORPS     Y4, Y4, Y4
 	MOVQ       BX, DX
@@ -8700,9 +8554,9 @@ summed657:
 	VCMPPS     $0x1e, Y4, Y0, Y0
 	VANDPS     Y5, Y0, Y0
 	VMULPS     Y0, Y3, Y3
-	JMP        plain658
+	JMP        plain645
 
-relu659:
+relu646:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -8716,9 +8570,9 @@ relu659:
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain658:
+plain645:
 	TESTQ        $0x00000004, SI
-	JEQ          piece660
+	JEQ          piece647
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8730,9 +8584,9 @@ plain658:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece660:
+piece647:
 	TESTQ   $0x00000002, SI
-	JEQ     piece661
+	JEQ     piece648
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8744,17 +8598,17 @@ piece660:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece661:
+piece648:
 	TESTQ  $0x00000001, SI
-	JEQ    piece662
+	JEQ    piece649
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece662:
-end618:
+piece649:
+end605:
 	VZEROUPPER
 	RET
 
@@ -8771,14 +8625,14 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile664:
+tile651:
 	CMPQ    SI, $0x00000010
-	JLT     next665
+	JLT     next652
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros667
+	JEQ     zeros654
 	CMPQ    104(AX), $0x02
-	JEQ     zeros667
+	JEQ     zeros654
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -8790,9 +8644,9 @@ tile664:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready668
+	JMP     ready655
 
-zeros667:
+zeros654:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8802,14 +8656,14 @@ zeros667:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready668:
+ready655:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed670
+	JLE   summed657
 
-k669:
+k656:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -8827,12 +8681,12 @@ k669:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k669
+	JNE          k656
 
-summed670:
+summed657:
 	CMPQ    104(AX), $0x01
-	JLT     plain671
-	JEQ     relu672
+	JLT     plain658
+	JEQ     relu659
 	VMOVUPS word_3f800000<>+0(SB), Y9
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R11
@@ -8871,9 +8725,9 @@ summed670:
 	VCMPPS  $0x1e, Y8, Y10, Y8
 	VANDPS  Y9, Y8, Y8
 	VMULPS  Y8, Y7, Y7
-	JMP     plain671
+	JMP     plain658
 
-relu672:
+relu659:
 	VXORPS  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -8907,7 +8761,7 @@ relu672:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain671:
+plain658:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8923,19 +8777,19 @@ plain671:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same666
+	JEQ     same653
 	ADDQ    $0x00000040, BX
 
-same666:
+same653:
 	SUBQ $0x00000010, SI
-	JMP  tile664
+	JMP  tile651
 
-next665:
+next652:
 	TESTQ      SI, SI
-	JLE        end663
+	JLE        end650
 	CMPQ       SI, $0x08
-	JEQ        one673
-	JLT        part674
+	JEQ        one660
+	JLT        part661
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -8944,9 +8798,9 @@ next665:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros675
+	JEQ        zeros662
 	CMPQ       104(AX), $0x02
-	JEQ        zeros675
+	JEQ        zeros662
 	VMOVUPS    (R11), Y1
 	VMASKMOVPS 32(R11), Y0, Y2
 	ADDQ       80(AX), R11
@@ -8958,9 +8812,9 @@ next665:
 	ADDQ       80(AX), R11
 	VMOVUPS    (R11), Y7
 	VMASKMOVPS 32(R11), Y0, Y8
-	JMP        ready676
+	JMP        ready663
 
-zeros675:
+zeros662:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8970,13 +8824,13 @@ zeros675:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready676:
+ready663:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed678
+	JLE   summed665
 
-k677:
+k664:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (R11), Y11
@@ -8994,12 +8848,12 @@ k677:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k677
+	JNE          k664
 
-summed678:
+summed665:
 	CMPQ       104(AX), $0x01
-	JLT        plain679
-	JEQ        relu680
+	JLT        plain666
+	JEQ        relu667
 	VMOVUPS    word_3f800000<>+0(SB), Y10
 	VXORPS     Y9, Y9, Y9
 	MOVQ       BX, DX
@@ -9038,9 +8892,9 @@ summed678:
 	VCMPPS     $0x1e, Y9, Y0, Y0
 	VANDPS     Y10, Y0, Y0
 	VMULPS     Y0, Y8, Y8
-	JMP        plain679
+	JMP        plain666
 
-relu680:
+relu667:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -9074,7 +8928,7 @@ relu680:
 	VADDPS  Y0, Y8, Y8
 	VMOVUPS Y8, Y8
 
-plain679:
+plain666:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -9085,7 +8939,7 @@ plain679:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece681
+	JEQ          piece668
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9100,9 +8954,9 @@ plain679:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece681:
+piece668:
 	TESTQ   $0x00000002, SI
-	JEQ     piece682
+	JEQ     piece669
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9117,9 +8971,9 @@ piece681:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece682:
+piece669:
 	TESTQ  $0x00000001, SI
-	JEQ    piece683
+	JEQ    piece670
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9129,15 +8983,15 @@ piece682:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece683:
-	JMP end663
+piece670:
+	JMP end650
 
-one673:
+one660:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros684
+	JEQ     zeros671
 	CMPQ    104(AX), $0x02
-	JEQ     zeros684
+	JEQ     zeros671
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
@@ -9145,21 +8999,21 @@ one673:
 	VMOVUPS (SI), Y2
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y3
-	JMP     ready685
+	JMP     ready672
 
-zeros684:
+zeros671:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready685:
+ready672:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed687
+	JLE   summed674
 
-k686:
+k673:
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (SI), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -9172,12 +9026,12 @@ k686:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k686
+	JNE          k673
 
-summed687:
+summed674:
 	CMPQ    104(AX), $0x01
-	JLT     plain688
-	JEQ     relu689
+	JLT     plain675
+	JEQ     relu676
 	VMOVUPS word_3f800000<>+0(SB), Y5
 	VXORPS  Y4, Y4, Y4
 	MOVQ    BX, DX
@@ -9200,9 +9054,9 @@ summed687:
 	VCMPPS  $0x1e, Y4, Y6, Y4
 	VANDPS  Y5, Y4, Y4
 	VMULPS  Y4, Y3, Y3
-	JMP     plain688
+	JMP     plain675
 
-relu689:
+relu676:
 	VXORPS  Y4, Y4, Y4
 	VMAXPS  Y0, Y4, Y0
 	VADDPS  Y4, Y0, Y0
@@ -9220,7 +9074,7 @@ relu689:
 	VADDPS  Y4, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain688:
+plain675:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9228,9 +9082,9 @@ plain688:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end663
+	JMP     end650
 
-part674:
+part661:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
@@ -9238,9 +9092,9 @@ part674:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros690
+	JEQ        zeros677
 	CMPQ       104(AX), $0x02
-	JEQ        zeros690
+	JEQ        zeros677
 	VMASKMOVPS (R11), Y0, Y1
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y2
@@ -9248,21 +9102,21 @@ part674:
 	VMASKMOVPS (R11), Y0, Y3
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y4
-	JMP        ready691
+	JMP        ready678
 
-zeros690:
+zeros677:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready691:
+ready678:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed693
+	JLE   summed680
 
-k692:
+k679:
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (R11), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -9275,12 +9129,12 @@ k692:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k692
+	JNE          k679
 
-summed693:
+summed680:
 	CMPQ       104(AX), $0x01
-	JLT        plain694
-	JEQ        relu695
+	JLT        plain681
+	JEQ        relu682
 	VMOVUPS    word_3f800000<>+0(SB), Y6
 	VXORPS     Y5, Y5, Y5
 	MOVQ       BX, DX
@@ -9303,9 +9157,9 @@ summed693:
 	VCMPPS     $0x1e, Y5, Y0, Y0
 	VANDPS     Y6, Y0, Y0
 	VMULPS     Y0, Y4, Y4
-	JMP        plain694
+	JMP        plain681
 
-relu695:
+relu682:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -9323,9 +9177,9 @@ relu695:
 	VADDPS  Y0, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain694:
+plain681:
 	TESTQ        $0x00000004, SI
-	JEQ          piece696
+	JEQ          piece683
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9340,9 +9194,9 @@ plain694:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece696:
+piece683:
 	TESTQ   $0x00000002, SI
-	JEQ     piece697
+	JEQ     piece684
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9357,9 +9211,9 @@ piece696:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece697:
+piece684:
 	TESTQ  $0x00000001, SI
-	JEQ    piece698
+	JEQ    piece685
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9368,8 +9222,8 @@ piece697:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece698:
-end663:
+piece685:
+end650:
 	VZEROUPPER
 	RET
 
@@ -9386,14 +9240,14 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile700:
+tile687:
 	CMPQ    SI, $0x00000010
-	JLT     next701
+	JLT     next688
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros703
+	JEQ     zeros690
 	CMPQ    104(AX), $0x02
-	JEQ     zeros703
+	JEQ     zeros690
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -9408,9 +9262,9 @@ tile700:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready704
+	JMP     ready691
 
-zeros703:
+zeros690:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9422,14 +9276,14 @@ zeros703:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready704:
+ready691:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed706
+	JLE   summed693
 
-k705:
+k692:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -9450,12 +9304,12 @@ k705:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k705
+	JNE          k692
 
-summed706:
+summed693:
 	CMPQ    104(AX), $0x01
-	JLT     plain707
-	JEQ     relu708
+	JLT     plain694
+	JEQ     relu695
 	VMOVUPS word_3f800000<>+0(SB), Y11
 	VXORPS  Y10, Y10, Y10
 	MOVQ    BX, R11
@@ -9503,9 +9357,9 @@ summed706:
 	VCMPPS  $0x1e, Y10, Y12, Y10
 	VANDPS  Y11, Y10, Y10
 	VMULPS  Y10, Y9, Y9
-	JMP     plain707
+	JMP     plain694
 
-relu708:
+relu695:
 	VXORPS  Y10, Y10, Y10
 	VMAXPS  Y0, Y10, Y0
 	VADDPS  Y10, Y0, Y0
@@ -9547,7 +9401,7 @@ relu708:
 	VADDPS  Y10, Y9, Y9
 	VMOVUPS Y9, Y9
 
-plain707:
+plain694:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -9566,19 +9420,19 @@ plain707:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same702
+	JEQ     same689
 	ADDQ    $0x00000040, BX
 
-same702:
+same689:
 	SUBQ $0x00000010, SI
-	JMP  tile700
+	JMP  tile687
 
-next701:
+next688:
 	TESTQ      SI, SI
-	JLE        end699
+	JLE        end686
 	CMPQ       SI, $0x08
-	JEQ        one709
-	JLT        part710
+	JEQ        one696
+	JLT        part697
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -9587,9 +9441,9 @@ next701:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros711
+	JEQ        zeros698
 	CMPQ       104(AX), $0x02
-	JEQ        zeros711
+	JEQ        zeros698
 	VMOVUPS    (R11), Y1
 	VMASKMOVPS 32(R11), Y0, Y2
 	ADDQ       80(AX), R11
@@ -9604,9 +9458,9 @@ next701:
 	ADDQ       80(AX), R11
 	VMOVUPS    (R11), Y9
 	VMASKMOVPS 32(R11), Y0, Y10
-	JMP        ready712
+	JMP        ready699
 
-zeros711:
+zeros698:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9618,13 +9472,13 @@ zeros711:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready712:
+ready699:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed714
+	JLE   summed701
 
-k713:
+k700:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (R11), Y13
@@ -9645,12 +9499,12 @@ k713:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k713
+	JNE          k700
 
-summed714:
+summed701:
 	CMPQ       104(AX), $0x01
-	JLT        plain715
-	JEQ        relu716
+	JLT        plain702
+	JEQ        relu703
 	VMOVUPS    word_3f800000<>+0(SB), Y12
 	VXORPS     Y11, Y11, Y11
 	MOVQ       BX, DX
@@ -9698,9 +9552,9 @@ summed714:
 	VCMPPS     $0x1e, Y11, Y0, Y0
 	VANDPS     Y12, Y0, Y0
 	VMULPS     Y0, Y10, Y10
-	JMP        plain715
+	JMP        plain702
 
-relu716:
+relu703:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -9742,7 +9596,7 @@ relu716:
 	VADDPS  Y0, Y10, Y10
 	VMOVUPS Y10, Y10
 
-plain715:
+plain702:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -9755,7 +9609,7 @@ plain715:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece717
+	JEQ          piece704
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9773,9 +9627,9 @@ plain715:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece717:
+piece704:
 	TESTQ   $0x00000002, SI
-	JEQ     piece718
+	JEQ     piece705
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9793,9 +9647,9 @@ piece717:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece718:
+piece705:
 	TESTQ  $0x00000001, SI
-	JEQ    piece719
+	JEQ    piece706
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9807,15 +9661,15 @@ piece718:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece719:
-	JMP end699
+piece706:
+	JMP end686
 
-one709:
+one696:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros720
+	JEQ     zeros707
 	CMPQ    104(AX), $0x02
-	JEQ     zeros720
+	JEQ     zeros707
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
@@ -9825,22 +9679,22 @@ one709:
 	VMOVUPS (SI), Y3
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y4
-	JMP     ready721
+	JMP     ready708
 
-zeros720:
+zeros707:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready721:
+ready708:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed723
+	JLE   summed710
 
-k722:
+k709:
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -9855,12 +9709,12 @@ k722:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k722
+	JNE          k709
 
-summed723:
+summed710:
 	CMPQ    104(AX), $0x01
-	JLT     plain724
-	JEQ     relu725
+	JLT     plain711
+	JEQ     relu712
 	VMOVUPS word_3f800000<>+0(SB), Y6
 	VXORPS  Y5, Y5, Y5
 	MOVQ    BX, DX
@@ -9888,9 +9742,9 @@ summed723:
 	VCMPPS  $0x1e, Y5, Y7, Y5
 	VANDPS  Y6, Y5, Y5
 	VMULPS  Y5, Y4, Y4
-	JMP     plain724
+	JMP     plain711
 
-relu725:
+relu712:
 	VXORPS  Y5, Y5, Y5
 	VMAXPS  Y0, Y5, Y0
 	VADDPS  Y5, Y0, Y0
@@ -9912,7 +9766,7 @@ relu725:
 	VADDPS  Y5, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain724:
+plain711:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9922,9 +9776,9 @@ plain724:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end699
+	JMP     end686
 
-part710:
+part697:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
@@ -9932,9 +9786,9 @@ part710:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros726
+	JEQ        zeros713
 	CMPQ       104(AX), $0x02
-	JEQ        zeros726
+	JEQ        zeros713
 	VMASKMOVPS (R11), Y0, Y1
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y2
@@ -9944,22 +9798,22 @@ part710:
 	VMASKMOVPS (R11), Y0, Y4
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y5
-	JMP        ready727
+	JMP        ready714
 
-zeros726:
+zeros713:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready727:
+ready714:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed729
+	JLE   summed716
 
-k728:
+k715:
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (R11), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -9974,12 +9828,12 @@ k728:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k728
+	JNE          k715
 
-summed729:
+summed716:
 	CMPQ       104(AX), $0x01
-	JLT        plain730
-	JEQ        relu731
+	JLT        plain717
+	JEQ        relu718
 	VMOVUPS    word_3f800000<>+0(SB), Y7
 	VXORPS     Y6, Y6, Y6
 	MOVQ       BX, DX
@@ -10007,9 +9861,9 @@ summed729:
 	VCMPPS     $0x1e, Y6, Y0, Y0
 	VANDPS     Y7, Y0, Y0
 	VMULPS     Y0, Y5, Y5
-	JMP        plain730
+	JMP        plain717
 
-relu731:
+relu718:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -10031,9 +9885,9 @@ relu731:
 	VADDPS  Y0, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain730:
+plain717:
 	TESTQ        $0x00000004, SI
-	JEQ          piece732
+	JEQ          piece719
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -10051,9 +9905,9 @@ plain730:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece732:
+piece719:
 	TESTQ   $0x00000002, SI
-	JEQ     piece733
+	JEQ     piece720
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -10071,9 +9925,9 @@ piece732:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece733:
+piece720:
 	TESTQ  $0x00000001, SI
-	JEQ    piece734
+	JEQ    piece721
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -10084,8 +9938,8 @@ piece733:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece734:
-end699:
+piece721:
+end686:
 	VZEROUPPER
 	RET
 
@@ -10103,14 +9957,14 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile736:
+tile723:
 	CMPQ    SI, $0x00000010
-	JLT     next737
+	JLT     next724
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros739
+	JEQ     zeros726
 	CMPQ    104(AX), $0x02
-	JEQ     zeros739
+	JEQ     zeros726
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
 	ADDQ    80(AX), R12
@@ -10128,9 +9982,9 @@ tile736:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready740
+	JMP     ready727
 
-zeros739:
+zeros726:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10144,14 +9998,14 @@ zeros739:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready740:
+ready727:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed742
+	JLE   summed729
 
-k741:
+k728:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -10175,12 +10029,12 @@ k741:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k741
+	JNE          k728
 
-summed742:
+summed729:
 	CMPQ    104(AX), $0x01
-	JLT     plain743
-	JEQ     relu744
+	JLT     plain730
+	JEQ     relu731
 	VMOVUPS word_3f800000<>+0(SB), Y13
 	VXORPS  Y12, Y12, Y12
 	MOVQ    BX, R12
@@ -10237,9 +10091,9 @@ summed742:
 	VCMPPS  $0x1e, Y12, Y14, Y12
 	VANDPS  Y13, Y12, Y12
 	VMULPS  Y12, Y11, Y11
-	JMP     plain743
+	JMP     plain730
 
-relu744:
+relu731:
 	VXORPS  Y12, Y12, Y12
 	VMAXPS  Y0, Y12, Y0
 	VADDPS  Y12, Y0, Y0
@@ -10289,7 +10143,7 @@ relu744:
 	VADDPS  Y12, Y11, Y11
 	VMOVUPS Y11, Y11
 
-plain743:
+plain730:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -10311,19 +10165,19 @@ plain743:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same738
+	JEQ     same725
 	ADDQ    $0x00000040, BX
 
-same738:
+same725:
 	SUBQ $0x00000010, SI
-	JMP  tile736
+	JMP  tile723
 
-next737:
+next724:
 	TESTQ      SI, SI
-	JLE        end735
+	JLE        end722
 	CMPQ       SI, $0x08
-	JEQ        one745
-	JLT        part746
+	JEQ        one732
+	JLT        part733
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
@@ -10332,9 +10186,9 @@ next737:
 	VMOVDQU    (R12), Y0
 	MOVQ       BX, R12
 	TESTQ      R12, R12
-	JEQ        zeros747
+	JEQ        zeros734
 	CMPQ       104(AX), $0x02
-	JEQ        zeros747
+	JEQ        zeros734
 	VMOVUPS    (R12), Y1
 	VMASKMOVPS 32(R12), Y0, Y2
 	ADDQ       80(AX), R12
@@ -10352,9 +10206,9 @@ next737:
 	ADDQ       80(AX), R12
 	VMOVUPS    (R12), Y11
 	VMASKMOVPS 32(R12), Y0, Y12
-	JMP        ready748
+	JMP        ready735
 
-zeros747:
+zeros734:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -10368,13 +10222,13 @@ zeros747:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready748:
+ready735:
 	MOVQ  8(AX), R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed750
+	JLE   summed737
 
-k749:
+k736:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (R12), Y15
@@ -10398,12 +10252,12 @@ k749:
 	ADDQ         R9, DX
 	ADDQ         R8, R12
 	DECQ         R13
-	JNE          k749
+	JNE          k736
 
-summed750:
+summed737:
 	CMPQ       104(AX), $0x01
-	JLT        plain751
-	JEQ        relu752
+	JLT        plain738
+	JEQ        relu739
 	VMOVUPS    word_3f800000<>+0(SB), Y14
 	VXORPS     Y13, Y13, Y13
 	MOVQ       BX, DX
@@ -10460,9 +10314,9 @@ summed750:
 	VCMPPS     $0x1e, Y13, Y0, Y0
 	VANDPS     Y14, Y0, Y0
 	VMULPS     Y0, Y12, Y12
-	JMP        plain751
+	JMP        plain738
 
-relu752:
+relu739:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -10512,7 +10366,7 @@ relu752:
 	VADDPS  Y0, Y12, Y12
 	VMOVUPS Y12, Y12
 
-plain751:
+plain738:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -10527,7 +10381,7 @@ plain751:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece753
+	JEQ          piece740
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -10548,9 +10402,9 @@ plain751:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece753:
+piece740:
 	TESTQ   $0x00000002, SI
-	JEQ     piece754
+	JEQ     piece741
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -10571,9 +10425,9 @@ piece753:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece754:
+piece741:
 	TESTQ  $0x00000001, SI
-	JEQ    piece755
+	JEQ    piece742
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -10587,15 +10441,15 @@ piece754:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece755:
-	JMP end735
+piece742:
+	JMP end722
 
-one745:
+one732:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros756
+	JEQ     zeros743
 	CMPQ    104(AX), $0x02
-	JEQ     zeros756
+	JEQ     zeros743
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
@@ -10607,9 +10461,9 @@ one745:
 	VMOVUPS (SI), Y4
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y5
-	JMP     ready757
+	JMP     ready744
 
-zeros756:
+zeros743:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10617,13 +10471,13 @@ zeros756:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready757:
+ready744:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed759
+	JLE   summed746
 
-k758:
+k745:
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -10640,12 +10494,12 @@ k758:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R12
-	JNE          k758
+	JNE          k745
 
-summed759:
+summed746:
 	CMPQ    104(AX), $0x01
-	JLT     plain760
-	JEQ     relu761
+	JLT     plain747
+	JEQ     relu748
 	VMOVUPS word_3f800000<>+0(SB), Y7
 	VXORPS  Y6, Y6, Y6
 	MOVQ    BX, DX
@@ -10678,9 +10532,9 @@ summed759:
 	VCMPPS  $0x1e, Y6, Y8, Y6
 	VANDPS  Y7, Y6, Y6
 	VMULPS  Y6, Y5, Y5
-	JMP     plain760
+	JMP     plain747
 
-relu761:
+relu748:
 	VXORPS  Y6, Y6, Y6
 	VMAXPS  Y0, Y6, Y0
 	VADDPS  Y6, Y0, Y0
@@ -10706,7 +10560,7 @@ relu761:
 	VADDPS  Y6, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain760:
+plain747:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -10718,9 +10572,9 @@ plain760:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end735
+	JMP     end722
 
-part746:
+part733:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
@@ -10728,9 +10582,9 @@ part746:
 	VMOVDQU    (R12), Y0
 	MOVQ       BX, R12
 	TESTQ      R12, R12
-	JEQ        zeros762
+	JEQ        zeros749
 	CMPQ       104(AX), $0x02
-	JEQ        zeros762
+	JEQ        zeros749
 	VMASKMOVPS (R12), Y0, Y1
 	ADDQ       80(AX), R12
 	VMASKMOVPS (R12), Y0, Y2
@@ -10742,9 +10596,9 @@ part746:
 	VMASKMOVPS (R12), Y0, Y5
 	ADDQ       80(AX), R12
 	VMASKMOVPS (R12), Y0, Y6
-	JMP        ready763
+	JMP        ready750
 
-zeros762:
+zeros749:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -10752,13 +10606,13 @@ zeros762:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready763:
+ready750:
 	MOVQ  8(AX), R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed765
+	JLE   summed752
 
-k764:
+k751:
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (R12), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -10775,12 +10629,12 @@ k764:
 	ADDQ         R9, DX
 	ADDQ         R8, R12
 	DECQ         R13
-	JNE          k764
+	JNE          k751
 
-summed765:
+summed752:
 	CMPQ       104(AX), $0x01
-	JLT        plain766
-	JEQ        relu767
+	JLT        plain753
+	JEQ        relu754
 	VMOVUPS    word_3f800000<>+0(SB), Y8
 	VXORPS     Y7, Y7, Y7
 	MOVQ       BX, DX
@@ -10813,9 +10667,9 @@ summed765:
 	VCMPPS     $0x1e, Y7, Y0, Y0
 	VANDPS     Y8, Y0, Y0
 	VMULPS     Y0, Y6, Y6
-	JMP        plain766
+	JMP        plain753
 
-relu767:
+relu754:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -10841,9 +10695,9 @@ relu767:
 	VADDPS  Y0, Y6, Y6
 	VMOVUPS Y6, Y6
 
-plain766:
+plain753:
 	TESTQ        $0x00000004, SI
-	JEQ          piece768
+	JEQ          piece755
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -10864,9 +10718,9 @@ plain766:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece768:
+piece755:
 	TESTQ   $0x00000002, SI
-	JEQ     piece769
+	JEQ     piece756
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -10887,9 +10741,9 @@ piece768:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece769:
+piece756:
 	TESTQ  $0x00000001, SI
-	JEQ    piece770
+	JEQ    piece757
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -10902,8 +10756,8 @@ piece769:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece770:
-end735:
+piece757:
+end722:
 	VZEROUPPER
 	RET
 
@@ -10912,26 +10766,26 @@ end735:
 TEXT ·sparseGemm256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end771
+	JLE  end758
 	CMPQ 40(AX), $0x00
-	JLE  end771
+	JLE  end758
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile772:
+tile759:
 	CMPQ SI, $0x00000040
-	JLT  next773
+	JLT  next760
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row775:
+row762:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros777
+	JEQ     zeros764
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	VMOVUPS 64(R11), Y2
@@ -10940,9 +10794,9 @@ row775:
 	VMOVUPS 160(R11), Y5
 	VMOVUPS 192(R11), Y6
 	VMOVUPS 224(R11), Y7
-	JMP     ready778
+	JMP     ready765
 
-zeros777:
+zeros764:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10952,13 +10806,13 @@ zeros777:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready778:
+ready765:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed780
+	JEQ   summed767
 
-term779:
+term766:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -10973,9 +10827,9 @@ term779:
 	VFMADD231PS  224(R12), Y8, Y7
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term779
+	JNE          term766
 
-summed780:
+summed767:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -10986,52 +10840,52 @@ summed780:
 	VMOVUPS Y6, 192(R11)
 	VMOVUPS Y7, 224(R11)
 	DECQ    R10
-	JLE     last776
+	JLE     last763
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row775
+	JEQ     row762
 	ADDQ    80(AX), R8
-	JMP     row775
+	JMP     row762
 
-last776:
+last763:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same774
+	JEQ   same761
 	ADDQ  $0x00000100, BX
 
-same774:
+same761:
 	SUBQ $0x00000040, SI
-	JMP  tile772
+	JMP  tile759
 
-next773:
-tile781:
+next760:
+tile768:
 	CMPQ SI, $0x00000010
-	JLT  next782
+	JLT  next769
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row784:
+row771:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros786
+	JEQ     zeros773
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
-	JMP     ready787
+	JMP     ready774
 
-zeros786:
+zeros773:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready787:
+ready774:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed789
+	JEQ   summed776
 
-term788:
+term775:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -11040,37 +10894,37 @@ term788:
 	VFMADD231PS  32(R12), Y2, Y1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term788
+	JNE          term775
 
-summed789:
+summed776:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
 	DECQ    R10
-	JLE     last785
+	JLE     last772
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row784
+	JEQ     row771
 	ADDQ    80(AX), R8
-	JMP     row784
+	JMP     row771
 
-last785:
+last772:
 	ADDQ  $0x00000040, CX
 	ADDQ  $0x00000040, DX
 	TESTQ BX, BX
-	JEQ   same783
+	JEQ   same770
 	ADDQ  $0x00000040, BX
 
-same783:
+same770:
 	SUBQ $0x00000010, SI
-	JMP  tile781
+	JMP  tile768
 
-next782:
+next769:
 	TESTQ   SI, SI
-	JLE     end771
+	JLE     end758
 	CMPQ    SI, $0x08
-	JEQ     one790
-	JLT     part791
+	JEQ     one777
+	JLT     part778
 	SUBQ    $0x08, SI
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
@@ -11081,25 +10935,25 @@ next782:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row792:
+row779:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros794
+	JEQ        zeros781
 	VMOVUPS    (R9), Y1
 	VMASKMOVPS 32(R9), Y0, Y2
-	JMP        ready795
+	JMP        ready782
 
-zeros794:
+zeros781:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready795:
+ready782:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed797
+	JEQ   summed784
 
-term796:
+term783:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -11109,64 +10963,64 @@ term796:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term796
+	JNE          term783
 
-summed797:
+summed784:
 	MOVQ         CX, R9
 	VMOVUPS      Y1, (R9)
 	LEAQ         32(CX), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece798
+	JEQ          piece785
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece798:
+piece785:
 	TESTQ   $0x00000002, SI
-	JEQ     piece799
+	JEQ     piece786
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece799:
+piece786:
 	TESTQ  $0x00000001, SI
-	JEQ    piece800
+	JEQ    piece787
 	VMOVSS X2, (R9)
 
-piece800:
+piece787:
 	DECQ  R8
-	JLE   last793
+	JLE   last780
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row792
+	JEQ   row779
 	ADDQ  80(AX), BX
-	JMP   row792
+	JMP   row779
 
-last793:
-	JMP end771
+last780:
+	JMP end758
 
-one790:
+one777:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row801:
+row788:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros803
+	JEQ     zeros790
 	VMOVUPS (R8), Y0
-	JMP     ready804
+	JMP     ready791
 
-zeros803:
+zeros790:
 	VXORPS Y0, Y0, Y0
 
-ready804:
+ready791:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed806
+	JEQ   summed793
 
-term805:
+term792:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -11174,23 +11028,23 @@ term805:
 	VFMADD231PS  (R9), Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term805
+	JNE          term792
 
-summed806:
+summed793:
 	MOVQ    CX, R8
 	VMOVUPS Y0, (R8)
 	DECQ    DI
-	JLE     last802
+	JLE     last789
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row801
+	JEQ     row788
 	ADDQ    80(AX), BX
-	JMP     row801
+	JMP     row788
 
-last802:
-	JMP end771
+last789:
+	JMP end758
 
-part791:
+part778:
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
@@ -11200,23 +11054,23 @@ part791:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row807:
+row794:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros809
+	JEQ        zeros796
 	VMASKMOVPS (R9), Y0, Y1
-	JMP        ready810
+	JMP        ready797
 
-zeros809:
+zeros796:
 	VXORPS Y1, Y1, Y1
 
-ready810:
+ready797:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed812
+	JEQ   summed799
 
-term811:
+term798:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -11225,38 +11079,38 @@ term811:
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term811
+	JNE          term798
 
-summed812:
+summed799:
 	MOVQ         CX, R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece813
+	JEQ          piece800
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece813:
+piece800:
 	TESTQ   $0x00000002, SI
-	JEQ     piece814
+	JEQ     piece801
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece814:
+piece801:
 	TESTQ  $0x00000001, SI
-	JEQ    piece815
+	JEQ    piece802
 	VMOVSS X1, (R9)
 
-piece815:
+piece802:
 	DECQ  R8
-	JLE   last808
+	JLE   last795
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row807
+	JEQ   row794
 	ADDQ  80(AX), BX
-	JMP   row807
+	JMP   row794
 
-last808:
-end771:
+last795:
+end758:
 	VZEROUPPER
 	RET

@@ -150,9 +150,6 @@ func transpose512(args *Args)
 func copyBlocks512(args *Args)
 
 //go:noescape
-func fold512(args *Args)
-
-//go:noescape
 func maxOfFour512(args *Args)
 
 //go:noescape
@@ -282,7 +279,6 @@ func avx512Set() *Set {
 		CopyRows:         copyRows512,
 		Transpose:        transpose512,
 		CopyBlocks:       copyBlocks512,
-		Fold:             fold512,
 		MaxOfFour:        maxOfFour512,
 		MaxOfFourGrad:    maxOfFourGrad512,
 		Dropout:          dropout512,

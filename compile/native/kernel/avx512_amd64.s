@@ -3720,139 +3720,14 @@ end273:
 	VZEROUPPER
 	RET
 
-// func fold512(args *byte)
-// Requires: AVX, AVX512F, BMI2, CMOV
-TEXT ·fold512(SB), NOSPLIT, $0-8
-	MOVQ         args+0(FP), AX
-	CMPQ         40(AX), $0x00
-	JLE          end292
-	MOVQ         (AX), CX
-	MOVQ         8(AX), DX
-	MOVQ         88(AX), BX
-	SUBQ         $0x04, BX
-	MOVQ         40(AX), SI
-	XORQ         DI, DI
-	INCQ         SI
-	SUBQ         48(AX), SI
-	CMOVQLT      DI, SI
-	VPBROADCASTD SI, Z0
-	VBROADCASTSS word_ffffffff<>+0(SB), Z1
-	VMOVUPS      columns<>+0(SB), Z2
-	MOVQ         40(AX), SI
-	MOVQ         SI, DI
-	ANDQ         $-16, DI
-	SHLQ         $0x02, DI
-	ANDQ         $0x0f, SI
-	MOVQ         $0x00000001, R8
-	SHLXQ        SI, R8, R8
-	DECQ         R8
-	KMOVW        R8, K1
-	XORQ         R8, R8
-	CMPQ         R8, DI
-	JGE          rest295
-
-block294:
-	VPXORD Z3, Z3, Z3
-	MOVQ   32(AX), R10
-	LEAQ   (DX)(R8*1), R9
-	CMPQ   32(AX), $0x00
-	JLE    out296
-	CMPQ   48(AX), $0x00
-	JLE    out296
-
-row297:
-	MOVQ    R9, R11
-	VMOVUPS Z2, Z4
-	MOVQ    48(AX), R12
-
-window298:
-	VPCMPUD   $0x01, Z0, Z4, K2
-	VMOVUPS.Z (R11), K2, Z5
-	VADDPS    Z5, Z3, Z3
-	VPADDD    Z1, Z4, Z4
-	ADDQ      BX, R11
-	DECQ      R12
-	JNE       window298
-	ADDQ      64(AX), R9
-	DECQ      R10
-	JNE       row297
-
-out296:
-	VMOVUPS     Z3, (CX)(R8*1)
-	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
-	ADDQ        $0x00000040, R8
-	CMPQ        R8, DI
-	JLT         block294
-
-rest295:
-	TESTQ  SI, SI
-	JEQ    done293
-	VPXORD Z3, Z3, Z3
-	MOVQ   32(AX), SI
-	LEAQ   (DX)(R8*1), DX
-	CMPQ   32(AX), $0x00
-	JLE    out299
-	CMPQ   48(AX), $0x00
-	JLE    out299
-
-row300:
-	MOVQ    DX, DI
-	VMOVUPS Z2, Z4
-	MOVQ    48(AX), R9
-
-window301:
-	VPCMPUD   $0x01, Z0, Z4, K2
-	VMOVUPS.Z (DI), K2, Z5
-	VADDPS    Z5, Z3, Z3
-	VPADDD    Z1, Z4, Z4
-	ADDQ      BX, DI
-	DECQ      R9
-	JNE       window301
-	ADDQ      64(AX), DX
-	DECQ      SI
-	JNE       row300
-
-out299:
-	VMOVUPS     Z3, K1, (CX)(R8*1)
-	VPADDD.BCST word_00000010<>+0(SB), Z2, Z2
-
-done293:
-end292:
-	VZEROUPPER
-	RET
-
-DATA word_ffffffff<>+0(SB)/4, $0xffffffff
-GLOBL word_ffffffff<>(SB), RODATA|NOPTR, $4
-
-DATA columns<>+0(SB)/4, $0x00000000
-DATA columns<>+4(SB)/4, $0x00000001
-DATA columns<>+8(SB)/4, $0x00000002
-DATA columns<>+12(SB)/4, $0x00000003
-DATA columns<>+16(SB)/4, $0x00000004
-DATA columns<>+20(SB)/4, $0x00000005
-DATA columns<>+24(SB)/4, $0x00000006
-DATA columns<>+28(SB)/4, $0x00000007
-DATA columns<>+32(SB)/4, $0x00000008
-DATA columns<>+36(SB)/4, $0x00000009
-DATA columns<>+40(SB)/4, $0x0000000a
-DATA columns<>+44(SB)/4, $0x0000000b
-DATA columns<>+48(SB)/4, $0x0000000c
-DATA columns<>+52(SB)/4, $0x0000000d
-DATA columns<>+56(SB)/4, $0x0000000e
-DATA columns<>+60(SB)/4, $0x0000000f
-GLOBL columns<>(SB), RODATA|NOPTR, $64
-
-DATA word_00000010<>+0(SB)/4, $0x00000010
-GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
-
 // func maxOfFour512(args *byte)
 // Requires: AVX, AVX512F, BMI2, CMOV
 TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end302
+	JLE     end292
 	CMPQ    40(AX), $0x00
-	JLE     end302
+	JLE     end292
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    40(AX), DX
@@ -3886,14 +3761,14 @@ TEXT ·maxOfFour512(SB), NOSPLIT, $0-8
 	ADDQ    R8, R8
 	MOVQ    32(AX), R9
 
-row303:
+row293:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R10, R10
 	CMPQ R10, SI
-	JGE  rest307
+	JGE  rest297
 
-block306:
+block296:
 	VMOVUPS   (CX)(R10*2), Z0
 	VMOVUPS   64(CX)(R10*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3916,11 +3791,11 @@ block306:
 	VMOVUPS   Z0, (BX)(R10*1)
 	ADDQ      $0x00000040, R10
 	CMPQ      R10, SI
-	JLT       block306
+	JLT       block296
 
-rest307:
+rest297:
 	TESTQ     DI, DI
-	JEQ       done305
+	JEQ       done295
 	VMOVUPS.Z (CX)(R10*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R10*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -3942,13 +3817,13 @@ rest307:
 	VPERMPD   Z8, Z0, Z0
 	VMOVUPS   Z0, K1, (BX)(R10*1)
 
-done305:
+done295:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
 	DECQ R9
-	JNE  row303
+	JNE  row293
 
-end302:
+end292:
 	VZEROUPPER
 	RET
 
@@ -3975,9 +3850,9 @@ GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
 TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end308
+	JLE     end298
 	CMPQ    40(AX), $0x00
-	JLE     end308
+	JLE     end298
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -4014,14 +3889,14 @@ TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	ADDQ    R10, R10
 	MOVQ    32(AX), R11
 
-row309:
+row299:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R12, R12
 	CMPQ R12, DI
-	JGE  rest313
+	JGE  rest303
 
-block312:
+block302:
 	VMOVUPS   (CX)(R12*2), Z0
 	VMOVUPS   64(CX)(R12*2), Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -4060,11 +3935,11 @@ block312:
 	VMOVUPS   Z0, 64(R13)(R12*2)
 	ADDQ      $0x00000040, R12
 	CMPQ      R12, DI
-	JLT       block312
+	JLT       block302
 
-rest313:
+rest303:
 	TESTQ     R8, R8
-	JEQ       done311
+	JEQ       done301
 	VMOVUPS.Z (CX)(R12*2), K2, Z0
 	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
 	VSHUFPS   $0x88, Z1, Z0, Z2
@@ -4102,14 +3977,14 @@ rest313:
 	VMOVUPS   Z2, K2, (DX)(R12*2)
 	VMOVUPS   Z0, K3, 64(DX)(R12*2)
 
-done311:
+done301:
 	ADDQ R9, BX
 	ADDQ 72(AX), SI
 	ADDQ R10, CX
 	DECQ R11
-	JNE  row309
+	JNE  row299
 
-end308:
+end298:
 	VZEROUPPER
 	RET
 
@@ -4136,7 +4011,7 @@ GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end314
+	JLE          end304
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -4146,9 +4021,9 @@ TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         $0x0000aaaa, BX
 	KMOVW        BX, K1
 
-loop315:
+loop305:
 	CMPQ         AX, $0x40
-	JLT          part316
+	JLT          part306
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4310,11 +4185,11 @@ loop315:
 	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop315
+	JMP          loop305
 
-part316:
+part306:
 	TESTQ        AX, AX
-	JEQ          end314
+	JEQ          end304
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4485,23 +4360,23 @@ part316:
 	KMOVW        SI, K1
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest319
+	JGE          rest309
 
-block318:
+block308:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS Z0, (CX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, BX
-	JLT     block318
+	JLT     block308
 
-rest319:
+rest309:
 	TESTQ     AX, AX
-	JEQ       done317
+	JEQ       done307
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(SI*1)
 
-done317:
-end314:
+done307:
+end304:
 	VZEROUPPER
 	RET
 
@@ -4535,6 +4410,9 @@ GLOBL word_9e3779b9<>(SB), RODATA|NOPTR, $4
 DATA word_bb67ae85<>+0(SB)/4, $0xbb67ae85
 GLOBL word_bb67ae85<>(SB), RODATA|NOPTR, $4
 
+DATA word_00000010<>+0(SB)/4, $0x00000010
+GLOBL word_00000010<>(SB), RODATA|NOPTR, $4
+
 // func gemm1x512(args *byte)
 // Requires: AVX, AVX512F, AVX512VL, BMI2
 TEXT ·gemm1x512(SB), NOSPLIT, $0-8
@@ -4547,14 +4425,14 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile321:
+tile311:
 	CMPQ    SI, $0x00000080
-	JLT     next322
+	JLT     next312
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros324
+	JEQ     zeros314
 	CMPQ    104(AX), $0x02
-	JEQ     zeros324
+	JEQ     zeros314
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -4563,9 +4441,9 @@ tile321:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready325
+	JMP     ready315
 
-zeros324:
+zeros314:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4575,14 +4453,14 @@ zeros324:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready325:
+ready315:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed327
+	JLE   summed317
 
-k326:
+k316:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4595,12 +4473,12 @@ k326:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k326
+	JNE          k316
 
-summed327:
+summed317:
 	CMPQ         104(AX), $0x01
-	JLT          plain328
-	JEQ          relu329
+	JLT          plain318
+	JEQ          relu319
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, R9
@@ -4636,9 +4514,9 @@ summed327:
 	VCMPPS       $0x1e, Z8, Z10, K1
 	VMOVUPS.Z    Z9, K1, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain328
+	JMP          plain318
 
-relu329:
+relu319:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -4672,7 +4550,7 @@ relu329:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain328:
+plain318:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4685,50 +4563,50 @@ plain328:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same323
+	JEQ     same313
 	ADDQ    $0x00000200, BX
 
-same323:
+same313:
 	SUBQ $0x00000080, SI
-	JMP  tile321
+	JMP  tile311
 
-next322:
-tile330:
+next312:
+tile320:
 	CMPQ    SI, $0x00000020
-	JLT     next331
+	JLT     next321
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros333
+	JEQ     zeros323
 	CMPQ    104(AX), $0x02
-	JEQ     zeros333
+	JEQ     zeros323
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready334
+	JMP     ready324
 
-zeros333:
+zeros323:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready334:
+ready324:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed336
+	JLE   summed326
 
-k335:
+k325:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k335
+	JNE          k325
 
-summed336:
+summed326:
 	CMPQ         104(AX), $0x01
-	JLT          plain337
-	JEQ          relu338
+	JLT          plain327
+	JEQ          relu328
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, R9
@@ -4740,9 +4618,9 @@ summed336:
 	VCMPPS       $0x1e, Z2, Z4, K1
 	VMOVUPS.Z    Z3, K1, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain337
+	JMP          plain327
 
-relu338:
+relu328:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -4752,26 +4630,26 @@ relu338:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain337:
+plain327:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same332
+	JEQ     same322
 	ADDQ    $0x00000080, BX
 
-same332:
+same322:
 	SUBQ $0x00000020, SI
-	JMP  tile330
+	JMP  tile320
 
-next331:
+next321:
 	TESTQ     SI, SI
-	JLE       end320
+	JLE       end310
 	CMPQ      SI, $0x10
-	JEQ       one339
-	JLT       part340
+	JEQ       one329
+	JLT       part330
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
@@ -4779,24 +4657,24 @@ next331:
 	KMOVW     R9, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros341
+	JEQ       zeros331
 	CMPQ      104(AX), $0x02
-	JEQ       zeros341
+	JEQ       zeros331
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	JMP       ready342
+	JMP       ready332
 
-zeros341:
+zeros331:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready342:
+ready332:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed344
+	JLE   summed334
 
-k343:
+k333:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (SI), Z4
@@ -4805,12 +4683,12 @@ k343:
 	ADDQ         R8, DX
 	ADDQ         DI, SI
 	DECQ         R9
-	JNE          k343
+	JNE          k333
 
-summed344:
+summed334:
 	CMPQ         104(AX), $0x01
-	JLT          plain345
-	JEQ          relu346
+	JLT          plain335
+	JEQ          relu336
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, AX
@@ -4822,9 +4700,9 @@ summed344:
 	VCMPPS       $0x1e, Z2, Z4, K2
 	VMOVUPS.Z    Z3, K2, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain345
+	JMP          plain335
 
-relu346:
+relu336:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -4834,42 +4712,42 @@ relu346:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain345:
+plain335:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end320
+	JMP     end310
 
-one339:
+one329:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros347
+	JEQ     zeros337
 	CMPQ    104(AX), $0x02
-	JEQ     zeros347
+	JEQ     zeros337
 	VMOVUPS (SI), Z0
-	JMP     ready348
+	JMP     ready338
 
-zeros347:
+zeros337:
 	VPXORD Z0, Z0, Z0
 
-ready348:
+ready338:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed350
+	JLE   summed340
 
-k349:
+k339:
 	VBROADCASTSS (SI), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, SI
 	DECQ         R9
-	JNE          k349
+	JNE          k339
 
-summed350:
+summed340:
 	CMPQ         104(AX), $0x01
-	JLT          plain351
-	JEQ          relu352
+	JLT          plain341
+	JEQ          relu342
 	VBROADCASTSS word_3f800000<>+0(SB), Z2
 	VPXORD       Z1, Z1, Z1
 	MOVQ         BX, AX
@@ -4877,55 +4755,55 @@ summed350:
 	VCMPPS       $0x1e, Z1, Z3, K1
 	VMOVUPS.Z    Z2, K1, Z1
 	VMULPS       Z1, Z0, Z0
-	JMP          plain351
+	JMP          plain341
 
-relu352:
+relu342:
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z0, Z1, Z0
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, Z0
 
-plain351:
+plain341:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end320
+	JMP     end310
 
-part340:
+part330:
 	CMPQ      SI, $0x08
-	JGT       more353
+	JGT       more343
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros354
+	JEQ       zeros344
 	CMPQ      104(AX), $0x02
-	JEQ       zeros354
+	JEQ       zeros344
 	VMOVUPS.Z (SI), K1, Y0
-	JMP       ready355
+	JMP       ready345
 
-zeros354:
+zeros344:
 	VPXORD Y0, Y0, Y0
 
-ready355:
+ready345:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed357
+	JLE   summed347
 
-k356:
+k346:
 	VMOVUPS.Z        (DX), K1, Y1
 	VFMADD231PS.BCST (SI), Y1, Y0
 	ADDQ             R8, DX
 	ADDQ             DI, SI
 	DECQ             R9
-	JNE              k356
+	JNE              k346
 
-summed357:
+summed347:
 	CMPQ         104(AX), $0x01
-	JLT          plain358
-	JEQ          relu359
+	JLT          plain348
+	JEQ          relu349
 	VBROADCASTSS word_3f800000<>+0(SB), Y2
 	VPXORD       Y1, Y1, Y1
 	MOVQ         BX, AX
@@ -4933,53 +4811,53 @@ summed357:
 	VCMPPS       $0x1e, Y1, Y3, K2
 	VMOVUPS.Z    Y2, K2, Y1
 	VMULPS       Y1, Y0, Y0
-	JMP          plain358
+	JMP          plain348
 
-relu359:
+relu349:
 	VPXORD  Y1, Y1, Y1
 	VMAXPS  Y0, Y1, Y0
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y0
 
-plain358:
+plain348:
 	MOVQ    CX, AX
 	VMOVUPS Y0, K1, (AX)
-	JMP     end320
+	JMP     end310
 
-more353:
+more343:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros360
+	JEQ       zeros350
 	CMPQ      104(AX), $0x02
-	JEQ       zeros360
+	JEQ       zeros350
 	VMOVUPS.Z (SI), K1, Z0
-	JMP       ready361
+	JMP       ready351
 
-zeros360:
+zeros350:
 	VPXORD Z0, Z0, Z0
 
-ready361:
+ready351:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed363
+	JLE   summed353
 
-k362:
+k352:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (SI), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, SI
 	DECQ             R9
-	JNE              k362
+	JNE              k352
 
-summed363:
+summed353:
 	CMPQ         104(AX), $0x01
-	JLT          plain364
-	JEQ          relu365
+	JLT          plain354
+	JEQ          relu355
 	VBROADCASTSS word_3f800000<>+0(SB), Z2
 	VPXORD       Z1, Z1, Z1
 	MOVQ         BX, AX
@@ -4987,19 +4865,19 @@ summed363:
 	VCMPPS       $0x1e, Z1, Z3, K2
 	VMOVUPS.Z    Z2, K2, Z1
 	VMULPS       Z1, Z0, Z0
-	JMP          plain364
+	JMP          plain354
 
-relu365:
+relu355:
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z0, Z1, Z0
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, Z0
 
-plain364:
+plain354:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end320:
+end310:
 	VZEROUPPER
 	RET
 
@@ -5015,14 +4893,14 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile367:
+tile357:
 	CMPQ    SI, $0x00000080
-	JLT     next368
+	JLT     next358
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros370
+	JEQ     zeros360
 	CMPQ    104(AX), $0x02
-	JEQ     zeros370
+	JEQ     zeros360
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5040,9 +4918,9 @@ tile367:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready371
+	JMP     ready361
 
-zeros370:
+zeros360:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5060,14 +4938,14 @@ zeros370:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready371:
+ready361:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed373
+	JLE   summed363
 
-k372:
+k362:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -5097,12 +4975,12 @@ k372:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k372
+	JNE          k362
 
-summed373:
+summed363:
 	CMPQ         104(AX), $0x01
-	JLT          plain374
-	JEQ          relu375
+	JLT          plain364
+	JEQ          relu365
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, R10
@@ -5171,9 +5049,9 @@ summed373:
 	VCMPPS       $0x1e, Z16, Z18, K1
 	VMOVUPS.Z    Z17, K1, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain374
+	JMP          plain364
 
-relu375:
+relu365:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -5239,7 +5117,7 @@ relu375:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain374:
+plain364:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5261,43 +5139,43 @@ plain374:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same369
+	JEQ     same359
 	ADDQ    $0x00000200, BX
 
-same369:
+same359:
 	SUBQ $0x00000080, SI
-	JMP  tile367
+	JMP  tile357
 
-next368:
-tile376:
+next358:
+tile366:
 	CMPQ    SI, $0x00000020
-	JLT     next377
+	JLT     next367
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros379
+	JEQ     zeros369
 	CMPQ    104(AX), $0x02
-	JEQ     zeros379
+	JEQ     zeros369
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready380
+	JMP     ready370
 
-zeros379:
+zeros369:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready380:
+ready370:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed382
+	JLE   summed372
 
-k381:
+k371:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -5309,12 +5187,12 @@ k381:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k381
+	JNE          k371
 
-summed382:
+summed372:
 	CMPQ         104(AX), $0x01
-	JLT          plain383
-	JEQ          relu384
+	JLT          plain373
+	JEQ          relu374
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, R10
@@ -5335,9 +5213,9 @@ summed382:
 	VCMPPS       $0x1e, Z4, Z6, K1
 	VMOVUPS.Z    Z5, K1, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain383
+	JMP          plain373
 
-relu384:
+relu374:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -5355,7 +5233,7 @@ relu384:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain383:
+plain373:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5365,19 +5243,19 @@ plain383:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same378
+	JEQ     same368
 	ADDQ    $0x00000080, BX
 
-same378:
+same368:
 	SUBQ $0x00000020, SI
-	JMP  tile376
+	JMP  tile366
 
-next377:
+next367:
 	TESTQ     SI, SI
-	JLE       end366
+	JLE       end356
 	CMPQ      SI, $0x10
-	JEQ       one385
-	JLT       part386
+	JEQ       one375
+	JLT       part376
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
@@ -5385,29 +5263,29 @@ next377:
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros387
+	JEQ       zeros377
 	CMPQ      104(AX), $0x02
-	JEQ       zeros387
+	JEQ       zeros377
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	JMP       ready388
+	JMP       ready378
 
-zeros387:
+zeros377:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready388:
+ready378:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed390
+	JLE   summed380
 
-k389:
+k379:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (SI), Z6
@@ -5419,12 +5297,12 @@ k389:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k389
+	JNE          k379
 
-summed390:
+summed380:
 	CMPQ         104(AX), $0x01
-	JLT          plain391
-	JEQ          relu392
+	JLT          plain381
+	JEQ          relu382
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, DX
@@ -5445,9 +5323,9 @@ summed390:
 	VCMPPS       $0x1e, Z4, Z6, K2
 	VMOVUPS.Z    Z5, K2, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain391
+	JMP          plain381
 
-relu392:
+relu382:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -5465,48 +5343,48 @@ relu392:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain391:
+plain381:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end366
+	JMP     end356
 
-one385:
+one375:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros393
+	JEQ     zeros383
 	CMPQ    104(AX), $0x02
-	JEQ     zeros393
+	JEQ     zeros383
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
-	JMP     ready394
+	JMP     ready384
 
-zeros393:
+zeros383:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready394:
+ready384:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed396
+	JLE   summed386
 
-k395:
+k385:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (SI), Z2, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k395
+	JNE              k385
 
-summed396:
+summed386:
 	CMPQ         104(AX), $0x01
-	JLT          plain397
-	JEQ          relu398
+	JLT          plain387
+	JEQ          relu388
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, DX
@@ -5519,9 +5397,9 @@ summed396:
 	VCMPPS       $0x1e, Z2, Z4, K1
 	VMOVUPS.Z    Z3, K1, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain397
+	JMP          plain387
 
-relu398:
+relu388:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -5531,52 +5409,52 @@ relu398:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain397:
+plain387:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end366
+	JMP     end356
 
-part386:
+part376:
 	CMPQ      SI, $0x08
-	JGT       more399
+	JGT       more389
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros400
+	JEQ       zeros390
 	CMPQ      104(AX), $0x02
-	JEQ       zeros400
+	JEQ       zeros390
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
-	JMP       ready401
+	JMP       ready391
 
-zeros400:
+zeros390:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 
-ready401:
+ready391:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed403
+	JLE   summed393
 
-k402:
+k392:
 	VMOVUPS.Z        (DX), K1, Y2
 	VFMADD231PS.BCST (SI), Y2, Y0
 	VFMADD231PS.BCST (SI)(DI*1), Y2, Y1
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k402
+	JNE              k392
 
-summed403:
+summed393:
 	CMPQ         104(AX), $0x01
-	JLT          plain404
-	JEQ          relu405
+	JLT          plain394
+	JEQ          relu395
 	VBROADCASTSS word_3f800000<>+0(SB), Y3
 	VPXORD       Y2, Y2, Y2
 	MOVQ         BX, DX
@@ -5589,9 +5467,9 @@ summed403:
 	VCMPPS       $0x1e, Y2, Y4, K2
 	VMOVUPS.Z    Y3, K2, Y2
 	VMULPS       Y2, Y1, Y1
-	JMP          plain404
+	JMP          plain394
 
-relu405:
+relu395:
 	VPXORD  Y2, Y2, Y2
 	VMAXPS  Y0, Y2, Y0
 	VADDPS  Y2, Y0, Y0
@@ -5601,50 +5479,50 @@ relu405:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain404:
+plain394:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
-	JMP     end366
+	JMP     end356
 
-more399:
+more389:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros406
+	JEQ       zeros396
 	CMPQ      104(AX), $0x02
-	JEQ       zeros406
+	JEQ       zeros396
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
-	JMP       ready407
+	JMP       ready397
 
-zeros406:
+zeros396:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready407:
+ready397:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed409
+	JLE   summed399
 
-k408:
+k398:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (SI), Z2, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k408
+	JNE              k398
 
-summed409:
+summed399:
 	CMPQ         104(AX), $0x01
-	JLT          plain410
-	JEQ          relu411
+	JLT          plain400
+	JEQ          relu401
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, DX
@@ -5657,9 +5535,9 @@ summed409:
 	VCMPPS       $0x1e, Z2, Z4, K2
 	VMOVUPS.Z    Z3, K2, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain410
+	JMP          plain400
 
-relu411:
+relu401:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -5669,12 +5547,12 @@ relu411:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain410:
+plain400:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end366:
+end356:
 	VZEROUPPER
 	RET
 
@@ -5690,14 +5568,14 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile413:
+tile403:
 	CMPQ    SI, $0x00000060
-	JLT     next414
+	JLT     next404
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros416
+	JEQ     zeros406
 	CMPQ    104(AX), $0x02
-	JEQ     zeros416
+	JEQ     zeros406
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5718,9 +5596,9 @@ tile413:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready417
+	JMP     ready407
 
-zeros416:
+zeros406:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5740,14 +5618,14 @@ zeros416:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready417:
+ready407:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed419
+	JLE   summed409
 
-k418:
+k408:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5778,12 +5656,12 @@ k418:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k418
+	JNE          k408
 
-summed419:
+summed409:
 	CMPQ         104(AX), $0x01
-	JLT          plain420
-	JEQ          relu421
+	JLT          plain410
+	JEQ          relu411
 	VBROADCASTSS word_3f800000<>+0(SB), Z19
 	VPXORD       Z18, Z18, Z18
 	MOVQ         BX, R10
@@ -5861,9 +5739,9 @@ summed419:
 	VCMPPS       $0x1e, Z18, Z20, K1
 	VMOVUPS.Z    Z19, K1, Z18
 	VMULPS       Z18, Z17, Z17
-	JMP          plain420
+	JMP          plain410
 
-relu421:
+relu411:
 	VPXORD  Z18, Z18, Z18
 	VMAXPS  Z0, Z18, Z0
 	VADDPS  Z18, Z0, Z0
@@ -5937,7 +5815,7 @@ relu421:
 	VADDPS  Z18, Z17, Z17
 	VMOVUPS Z17, Z17
 
-plain420:
+plain410:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5962,22 +5840,22 @@ plain420:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same415
+	JEQ     same405
 	ADDQ    $0x00000180, BX
 
-same415:
+same405:
 	SUBQ $0x00000060, SI
-	JMP  tile413
+	JMP  tile403
 
-next414:
-tile422:
+next404:
+tile412:
 	CMPQ    SI, $0x00000020
-	JLT     next423
+	JLT     next413
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros425
+	JEQ     zeros415
 	CMPQ    104(AX), $0x02
-	JEQ     zeros425
+	JEQ     zeros415
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
@@ -5986,9 +5864,9 @@ tile422:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready426
+	JMP     ready416
 
-zeros425:
+zeros415:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5996,14 +5874,14 @@ zeros425:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready426:
+ready416:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed428
+	JLE   summed418
 
-k427:
+k417:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -6018,12 +5896,12 @@ k427:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k427
+	JNE          k417
 
-summed428:
+summed418:
 	CMPQ         104(AX), $0x01
-	JLT          plain429
-	JEQ          relu430
+	JLT          plain419
+	JEQ          relu420
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, R10
@@ -6053,9 +5931,9 @@ summed428:
 	VCMPPS       $0x1e, Z6, Z8, K1
 	VMOVUPS.Z    Z7, K1, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain429
+	JMP          plain419
 
-relu430:
+relu420:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -6081,7 +5959,7 @@ relu430:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain429:
+plain419:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -6094,19 +5972,19 @@ plain429:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same424
+	JEQ     same414
 	ADDQ    $0x00000080, BX
 
-same424:
+same414:
 	SUBQ $0x00000020, SI
-	JMP  tile422
+	JMP  tile412
 
-next423:
+next413:
 	TESTQ     SI, SI
-	JLE       end412
+	JLE       end402
 	CMPQ      SI, $0x10
-	JEQ       one431
-	JLT       part432
+	JEQ       one421
+	JLT       part422
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
@@ -6114,9 +5992,9 @@ next423:
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros433
+	JEQ       zeros423
 	CMPQ      104(AX), $0x02
-	JEQ       zeros433
+	JEQ       zeros423
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -6125,9 +6003,9 @@ next423:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	JMP       ready434
+	JMP       ready424
 
-zeros433:
+zeros423:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6135,13 +6013,13 @@ zeros433:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready434:
+ready424:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed436
+	JLE   summed426
 
-k435:
+k425:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (SI), Z8
@@ -6156,12 +6034,12 @@ k435:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k435
+	JNE          k425
 
-summed436:
+summed426:
 	CMPQ         104(AX), $0x01
-	JLT          plain437
-	JEQ          relu438
+	JLT          plain427
+	JEQ          relu428
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, DX
@@ -6191,9 +6069,9 @@ summed436:
 	VCMPPS       $0x1e, Z6, Z8, K2
 	VMOVUPS.Z    Z7, K2, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain437
+	JMP          plain427
 
-relu438:
+relu428:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -6219,7 +6097,7 @@ relu438:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain437:
+plain427:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6228,33 +6106,33 @@ plain437:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end412
+	JMP     end402
 
-one431:
+one421:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros439
+	JEQ     zeros429
 	CMPQ    104(AX), $0x02
-	JEQ     zeros439
+	JEQ     zeros429
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z2
-	JMP     ready440
+	JMP     ready430
 
-zeros439:
+zeros429:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready440:
+ready430:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed442
+	JLE   summed432
 
-k441:
+k431:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (SI), Z3, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z3, Z1
@@ -6262,12 +6140,12 @@ k441:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k441
+	JNE              k431
 
-summed442:
+summed432:
 	CMPQ         104(AX), $0x01
-	JLT          plain443
-	JEQ          relu444
+	JLT          plain433
+	JEQ          relu434
 	VBROADCASTSS word_3f800000<>+0(SB), Z4
 	VPXORD       Z3, Z3, Z3
 	MOVQ         BX, DX
@@ -6285,9 +6163,9 @@ summed442:
 	VCMPPS       $0x1e, Z3, Z5, K1
 	VMOVUPS.Z    Z4, K1, Z3
 	VMULPS       Z3, Z2, Z2
-	JMP          plain443
+	JMP          plain433
 
-relu444:
+relu434:
 	VPXORD  Z3, Z3, Z3
 	VMAXPS  Z0, Z3, Z0
 	VADDPS  Z3, Z0, Z0
@@ -6301,45 +6179,45 @@ relu444:
 	VADDPS  Z3, Z2, Z2
 	VMOVUPS Z2, Z2
 
-plain443:
+plain433:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end412
+	JMP     end402
 
-part432:
+part422:
 	CMPQ      SI, $0x08
-	JGT       more445
+	JGT       more435
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros446
+	JEQ       zeros436
 	CMPQ      104(AX), $0x02
-	JEQ       zeros446
+	JEQ       zeros436
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y2
-	JMP       ready447
+	JMP       ready437
 
-zeros446:
+zeros436:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 
-ready447:
+ready437:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed449
+	JLE   summed439
 
-k448:
+k438:
 	VMOVUPS.Z        (DX), K1, Y3
 	VFMADD231PS.BCST (SI), Y3, Y0
 	VFMADD231PS.BCST (SI)(DI*1), Y3, Y1
@@ -6347,12 +6225,12 @@ k448:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k448
+	JNE              k438
 
-summed449:
+summed439:
 	CMPQ         104(AX), $0x01
-	JLT          plain450
-	JEQ          relu451
+	JLT          plain440
+	JEQ          relu441
 	VBROADCASTSS word_3f800000<>+0(SB), Y4
 	VPXORD       Y3, Y3, Y3
 	MOVQ         BX, DX
@@ -6370,9 +6248,9 @@ summed449:
 	VCMPPS       $0x1e, Y3, Y5, K2
 	VMOVUPS.Z    Y4, K2, Y3
 	VMULPS       Y3, Y2, Y2
-	JMP          plain450
+	JMP          plain440
 
-relu451:
+relu441:
 	VPXORD  Y3, Y3, Y3
 	VMAXPS  Y0, Y3, Y0
 	VADDPS  Y3, Y0, Y0
@@ -6386,43 +6264,43 @@ relu451:
 	VADDPS  Y3, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain450:
+plain440:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, K1, (CX)
-	JMP     end412
+	JMP     end402
 
-more445:
+more435:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros452
+	JEQ       zeros442
 	CMPQ      104(AX), $0x02
-	JEQ       zeros452
+	JEQ       zeros442
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z2
-	JMP       ready453
+	JMP       ready443
 
-zeros452:
+zeros442:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready453:
+ready443:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed455
+	JLE   summed445
 
-k454:
+k444:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (SI), Z3, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z3, Z1
@@ -6430,12 +6308,12 @@ k454:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k454
+	JNE              k444
 
-summed455:
+summed445:
 	CMPQ         104(AX), $0x01
-	JLT          plain456
-	JEQ          relu457
+	JLT          plain446
+	JEQ          relu447
 	VBROADCASTSS word_3f800000<>+0(SB), Z4
 	VPXORD       Z3, Z3, Z3
 	MOVQ         BX, DX
@@ -6453,9 +6331,9 @@ summed455:
 	VCMPPS       $0x1e, Z3, Z5, K2
 	VMOVUPS.Z    Z4, K2, Z3
 	VMULPS       Z3, Z2, Z2
-	JMP          plain456
+	JMP          plain446
 
-relu457:
+relu447:
 	VPXORD  Z3, Z3, Z3
 	VMAXPS  Z0, Z3, Z0
 	VADDPS  Z3, Z0, Z0
@@ -6469,14 +6347,14 @@ relu457:
 	VADDPS  Z3, Z2, Z2
 	VMOVUPS Z2, Z2
 
-plain456:
+plain446:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end412:
+end402:
 	VZEROUPPER
 	RET
 
@@ -6493,14 +6371,14 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile459:
+tile449:
 	CMPQ    SI, $0x00000040
-	JLT     next460
+	JLT     next450
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros462
+	JEQ     zeros452
 	CMPQ    104(AX), $0x02
-	JEQ     zeros462
+	JEQ     zeros452
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -6520,9 +6398,9 @@ tile459:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready463
+	JMP     ready453
 
-zeros462:
+zeros452:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6540,16 +6418,16 @@ zeros462:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready463:
+ready453:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed465
+	JLE   summed455
 
-k464:
+k454:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z16
@@ -6579,12 +6457,12 @@ k464:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k464
+	JNE          k454
 
-summed465:
+summed455:
 	CMPQ         104(AX), $0x01
-	JLT          plain466
-	JEQ          relu467
+	JLT          plain456
+	JEQ          relu457
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, R11
@@ -6655,9 +6533,9 @@ summed465:
 	VCMPPS       $0x1e, Z16, Z18, K1
 	VMOVUPS.Z    Z17, K1, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain466
+	JMP          plain456
 
-relu467:
+relu457:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -6723,7 +6601,7 @@ relu467:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain466:
+plain456:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6747,22 +6625,22 @@ plain466:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same461
+	JEQ     same451
 	ADDQ    $0x00000100, BX
 
-same461:
+same451:
 	SUBQ $0x00000040, SI
-	JMP  tile459
+	JMP  tile449
 
-next460:
-tile468:
+next450:
+tile458:
 	CMPQ    SI, $0x00000020
-	JLT     next469
+	JLT     next459
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros471
+	JEQ     zeros461
 	CMPQ    104(AX), $0x02
-	JEQ     zeros471
+	JEQ     zeros461
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6774,9 +6652,9 @@ tile468:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready472
+	JMP     ready462
 
-zeros471:
+zeros461:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6786,16 +6664,16 @@ zeros471:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready472:
+ready462:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed474
+	JLE   summed464
 
-k473:
+k463:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z8
@@ -6815,12 +6693,12 @@ k473:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k473
+	JNE          k463
 
-summed474:
+summed464:
 	CMPQ         104(AX), $0x01
-	JLT          plain475
-	JEQ          relu476
+	JLT          plain465
+	JEQ          relu466
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, R11
@@ -6859,9 +6737,9 @@ summed474:
 	VCMPPS       $0x1e, Z8, Z10, K1
 	VMOVUPS.Z    Z9, K1, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain475
+	JMP          plain465
 
-relu476:
+relu466:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -6895,7 +6773,7 @@ relu476:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain475:
+plain465:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6911,19 +6789,19 @@ plain475:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same470
+	JEQ     same460
 	ADDQ    $0x00000080, BX
 
-same470:
+same460:
 	SUBQ $0x00000020, SI
-	JMP  tile468
+	JMP  tile458
 
-next469:
+next459:
 	TESTQ     SI, SI
-	JLE       end458
+	JLE       end448
 	CMPQ      SI, $0x10
-	JEQ       one477
-	JLT       part478
+	JEQ       one467
+	JLT       part468
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
@@ -6931,9 +6809,9 @@ next469:
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros479
+	JEQ       zeros469
 	CMPQ      104(AX), $0x02
-	JEQ       zeros479
+	JEQ       zeros469
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -6945,9 +6823,9 @@ next469:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	JMP       ready480
+	JMP       ready470
 
-zeros479:
+zeros469:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6957,15 +6835,15 @@ zeros479:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready480:
+ready470:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed482
+	JLE   summed472
 
-k481:
+k471:
 	PREFETCHT0   (R12)
 	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z8
@@ -6985,12 +6863,12 @@ k481:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k481
+	JNE          k471
 
-summed482:
+summed472:
 	CMPQ         104(AX), $0x01
-	JLT          plain483
-	JEQ          relu484
+	JLT          plain473
+	JEQ          relu474
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, DX
@@ -7029,9 +6907,9 @@ summed482:
 	VCMPPS       $0x1e, Z8, Z10, K2
 	VMOVUPS.Z    Z9, K2, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain483
+	JMP          plain473
 
-relu484:
+relu474:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -7065,7 +6943,7 @@ relu484:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain483:
+plain473:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7077,14 +6955,14 @@ plain483:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end458
+	JMP     end448
 
-one477:
+one467:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros485
+	JEQ     zeros475
 	CMPQ    104(AX), $0x02
-	JEQ     zeros485
+	JEQ     zeros475
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -7092,23 +6970,23 @@ one477:
 	VMOVUPS (SI), Z2
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z3
-	JMP     ready486
+	JMP     ready476
 
-zeros485:
+zeros475:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready486:
+ready476:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed488
+	JLE   summed478
 
-k487:
+k477:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z4
@@ -7119,12 +6997,12 @@ k487:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k487
+	JNE              k477
 
-summed488:
+summed478:
 	CMPQ         104(AX), $0x01
-	JLT          plain489
-	JEQ          relu490
+	JLT          plain479
+	JEQ          relu480
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, DX
@@ -7147,9 +7025,9 @@ summed488:
 	VCMPPS       $0x1e, Z4, Z6, K1
 	VMOVUPS.Z    Z5, K1, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain489
+	JMP          plain479
 
-relu490:
+relu480:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -7167,7 +7045,7 @@ relu490:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain489:
+plain479:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7175,20 +7053,20 @@ plain489:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end458
+	JMP     end448
 
-part478:
+part468:
 	CMPQ      SI, $0x08
-	JGT       more491
+	JGT       more481
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros492
+	JEQ       zeros482
 	CMPQ      104(AX), $0x02
-	JEQ       zeros492
+	JEQ       zeros482
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -7196,23 +7074,23 @@ part478:
 	VMOVUPS.Z (SI), K1, Y2
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y3
-	JMP       ready493
+	JMP       ready483
 
-zeros492:
+zeros482:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 	VPXORD Y3, Y3, Y3
 
-ready493:
+ready483:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed495
+	JLE   summed485
 
-k494:
+k484:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Y4
@@ -7223,12 +7101,12 @@ k494:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k494
+	JNE              k484
 
-summed495:
+summed485:
 	CMPQ         104(AX), $0x01
-	JLT          plain496
-	JEQ          relu497
+	JLT          plain486
+	JEQ          relu487
 	VBROADCASTSS word_3f800000<>+0(SB), Y5
 	VPXORD       Y4, Y4, Y4
 	MOVQ         BX, DX
@@ -7251,9 +7129,9 @@ summed495:
 	VCMPPS       $0x1e, Y4, Y6, K2
 	VMOVUPS.Z    Y5, K2, Y4
 	VMULPS       Y4, Y3, Y3
-	JMP          plain496
+	JMP          plain486
 
-relu497:
+relu487:
 	VPXORD  Y4, Y4, Y4
 	VMAXPS  Y0, Y4, Y0
 	VADDPS  Y4, Y0, Y0
@@ -7271,7 +7149,7 @@ relu497:
 	VADDPS  Y4, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain496:
+plain486:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -7279,18 +7157,18 @@ plain496:
 	VMOVUPS Y2, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, K1, (CX)
-	JMP     end458
+	JMP     end448
 
-more491:
+more481:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros498
+	JEQ       zeros488
 	CMPQ      104(AX), $0x02
-	JEQ       zeros498
+	JEQ       zeros488
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -7298,23 +7176,23 @@ more491:
 	VMOVUPS.Z (SI), K1, Z2
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z3
-	JMP       ready499
+	JMP       ready489
 
-zeros498:
+zeros488:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready499:
+ready489:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed501
+	JLE   summed491
 
-k500:
+k490:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z4
@@ -7325,12 +7203,12 @@ k500:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k500
+	JNE              k490
 
-summed501:
+summed491:
 	CMPQ         104(AX), $0x01
-	JLT          plain502
-	JEQ          relu503
+	JLT          plain492
+	JEQ          relu493
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, DX
@@ -7353,9 +7231,9 @@ summed501:
 	VCMPPS       $0x1e, Z4, Z6, K2
 	VMOVUPS.Z    Z5, K2, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain502
+	JMP          plain492
 
-relu503:
+relu493:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -7373,7 +7251,7 @@ relu503:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain502:
+plain492:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7382,7 +7260,7 @@ plain502:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end458:
+end448:
 	VZEROUPPER
 	RET
 
@@ -7399,14 +7277,14 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile505:
+tile495:
 	CMPQ    SI, $0x00000040
-	JLT     next506
+	JLT     next496
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros508
+	JEQ     zeros498
 	CMPQ    104(AX), $0x02
-	JEQ     zeros508
+	JEQ     zeros498
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -7431,9 +7309,9 @@ tile505:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready509
+	JMP     ready499
 
-zeros508:
+zeros498:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7455,16 +7333,16 @@ zeros508:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready509:
+ready499:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed511
+	JLE   summed501
 
-k510:
+k500:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z20
@@ -7499,12 +7377,12 @@ k510:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k510
+	JNE          k500
 
-summed511:
+summed501:
 	CMPQ         104(AX), $0x01
-	JLT          plain512
-	JEQ          relu513
+	JLT          plain502
+	JEQ          relu503
 	VBROADCASTSS word_3f800000<>+0(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	MOVQ         BX, R11
@@ -7592,9 +7470,9 @@ summed511:
 	VCMPPS       $0x1e, Z20, Z22, K1
 	VMOVUPS.Z    Z21, K1, Z20
 	VMULPS       Z20, Z19, Z19
-	JMP          plain512
+	JMP          plain502
 
-relu513:
+relu503:
 	VPXORD  Z20, Z20, Z20
 	VMAXPS  Z0, Z20, Z0
 	VADDPS  Z20, Z0, Z0
@@ -7676,7 +7554,7 @@ relu513:
 	VADDPS  Z20, Z19, Z19
 	VMOVUPS Z19, Z19
 
-plain512:
+plain502:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -7705,22 +7583,22 @@ plain512:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same507
+	JEQ     same497
 	ADDQ    $0x00000100, BX
 
-same507:
+same497:
 	SUBQ $0x00000040, SI
-	JMP  tile505
+	JMP  tile495
 
-next506:
-tile514:
+next496:
+tile504:
 	CMPQ    SI, $0x00000020
-	JLT     next515
+	JLT     next505
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros517
+	JEQ     zeros507
 	CMPQ    104(AX), $0x02
-	JEQ     zeros517
+	JEQ     zeros507
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -7735,9 +7613,9 @@ tile514:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready518
+	JMP     ready508
 
-zeros517:
+zeros507:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7749,16 +7627,16 @@ zeros517:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready518:
+ready508:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed520
+	JLE   summed510
 
-k519:
+k509:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z10
@@ -7781,12 +7659,12 @@ k519:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k519
+	JNE          k509
 
-summed520:
+summed510:
 	CMPQ         104(AX), $0x01
-	JLT          plain521
-	JEQ          relu522
+	JLT          plain511
+	JEQ          relu512
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, R11
@@ -7834,9 +7712,9 @@ summed520:
 	VCMPPS       $0x1e, Z10, Z12, K1
 	VMOVUPS.Z    Z11, K1, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain521
+	JMP          plain511
 
-relu522:
+relu512:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -7878,7 +7756,7 @@ relu522:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain521:
+plain511:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -7897,19 +7775,19 @@ plain521:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same516
+	JEQ     same506
 	ADDQ    $0x00000080, BX
 
-same516:
+same506:
 	SUBQ $0x00000020, SI
-	JMP  tile514
+	JMP  tile504
 
-next515:
+next505:
 	TESTQ     SI, SI
-	JLE       end504
+	JLE       end494
 	CMPQ      SI, $0x10
-	JEQ       one523
-	JLT       part524
+	JEQ       one513
+	JLT       part514
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
@@ -7917,9 +7795,9 @@ next515:
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros525
+	JEQ       zeros515
 	CMPQ      104(AX), $0x02
-	JEQ       zeros525
+	JEQ       zeros515
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -7934,9 +7812,9 @@ next515:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	JMP       ready526
+	JMP       ready516
 
-zeros525:
+zeros515:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7948,15 +7826,15 @@ zeros525:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready526:
+ready516:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed528
+	JLE   summed518
 
-k527:
+k517:
 	PREFETCHT0   (R12)
 	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z10
@@ -7979,12 +7857,12 @@ k527:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k527
+	JNE          k517
 
-summed528:
+summed518:
 	CMPQ         104(AX), $0x01
-	JLT          plain529
-	JEQ          relu530
+	JLT          plain519
+	JEQ          relu520
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, DX
@@ -8032,9 +7910,9 @@ summed528:
 	VCMPPS       $0x1e, Z10, Z12, K2
 	VMOVUPS.Z    Z11, K2, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain529
+	JMP          plain519
 
-relu530:
+relu520:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -8076,7 +7954,7 @@ relu530:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain529:
+plain519:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -8091,14 +7969,14 @@ plain529:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end504
+	JMP     end494
 
-one523:
+one513:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros531
+	JEQ     zeros521
 	CMPQ    104(AX), $0x02
-	JEQ     zeros531
+	JEQ     zeros521
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -8108,24 +7986,24 @@ one523:
 	VMOVUPS (SI), Z3
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z4
-	JMP     ready532
+	JMP     ready522
 
-zeros531:
+zeros521:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready532:
+ready522:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed534
+	JLE   summed524
 
-k533:
+k523:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z5
@@ -8137,12 +8015,12 @@ k533:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k533
+	JNE              k523
 
-summed534:
+summed524:
 	CMPQ         104(AX), $0x01
-	JLT          plain535
-	JEQ          relu536
+	JLT          plain525
+	JEQ          relu526
 	VBROADCASTSS word_3f800000<>+0(SB), Z6
 	VPXORD       Z5, Z5, Z5
 	MOVQ         BX, DX
@@ -8170,9 +8048,9 @@ summed534:
 	VCMPPS       $0x1e, Z5, Z7, K1
 	VMOVUPS.Z    Z6, K1, Z5
 	VMULPS       Z5, Z4, Z4
-	JMP          plain535
+	JMP          plain525
 
-relu536:
+relu526:
 	VPXORD  Z5, Z5, Z5
 	VMAXPS  Z0, Z5, Z0
 	VADDPS  Z5, Z0, Z0
@@ -8194,7 +8072,7 @@ relu536:
 	VADDPS  Z5, Z4, Z4
 	VMOVUPS Z4, Z4
 
-plain535:
+plain525:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8204,20 +8082,20 @@ plain535:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end504
+	JMP     end494
 
-part524:
+part514:
 	CMPQ      SI, $0x08
-	JGT       more537
+	JGT       more527
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros538
+	JEQ       zeros528
 	CMPQ      104(AX), $0x02
-	JEQ       zeros538
+	JEQ       zeros528
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -8227,24 +8105,24 @@ part524:
 	VMOVUPS.Z (SI), K1, Y3
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y4
-	JMP       ready539
+	JMP       ready529
 
-zeros538:
+zeros528:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 	VPXORD Y3, Y3, Y3
 	VPXORD Y4, Y4, Y4
 
-ready539:
+ready529:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed541
+	JLE   summed531
 
-k540:
+k530:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Y5
@@ -8256,12 +8134,12 @@ k540:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k540
+	JNE              k530
 
-summed541:
+summed531:
 	CMPQ         104(AX), $0x01
-	JLT          plain542
-	JEQ          relu543
+	JLT          plain532
+	JEQ          relu533
 	VBROADCASTSS word_3f800000<>+0(SB), Y6
 	VPXORD       Y5, Y5, Y5
 	MOVQ         BX, DX
@@ -8289,9 +8167,9 @@ summed541:
 	VCMPPS       $0x1e, Y5, Y7, K2
 	VMOVUPS.Z    Y6, K2, Y5
 	VMULPS       Y5, Y4, Y4
-	JMP          plain542
+	JMP          plain532
 
-relu543:
+relu533:
 	VPXORD  Y5, Y5, Y5
 	VMAXPS  Y0, Y5, Y0
 	VADDPS  Y5, Y0, Y0
@@ -8313,7 +8191,7 @@ relu543:
 	VADDPS  Y5, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain542:
+plain532:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -8323,18 +8201,18 @@ plain542:
 	VMOVUPS Y3, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, K1, (CX)
-	JMP     end504
+	JMP     end494
 
-more537:
+more527:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros544
+	JEQ       zeros534
 	CMPQ      104(AX), $0x02
-	JEQ       zeros544
+	JEQ       zeros534
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -8344,24 +8222,24 @@ more537:
 	VMOVUPS.Z (SI), K1, Z3
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z4
-	JMP       ready545
+	JMP       ready535
 
-zeros544:
+zeros534:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready545:
+ready535:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed547
+	JLE   summed537
 
-k546:
+k536:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z5
@@ -8373,12 +8251,12 @@ k546:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k546
+	JNE              k536
 
-summed547:
+summed537:
 	CMPQ         104(AX), $0x01
-	JLT          plain548
-	JEQ          relu549
+	JLT          plain538
+	JEQ          relu539
 	VBROADCASTSS word_3f800000<>+0(SB), Z6
 	VPXORD       Z5, Z5, Z5
 	MOVQ         BX, DX
@@ -8406,9 +8284,9 @@ summed547:
 	VCMPPS       $0x1e, Z5, Z7, K2
 	VMOVUPS.Z    Z6, K2, Z5
 	VMULPS       Z5, Z4, Z4
-	JMP          plain548
+	JMP          plain538
 
-relu549:
+relu539:
 	VPXORD  Z5, Z5, Z5
 	VMAXPS  Z0, Z5, Z0
 	VADDPS  Z5, Z0, Z0
@@ -8430,7 +8308,7 @@ relu549:
 	VADDPS  Z5, Z4, Z4
 	VMOVUPS Z4, Z4
 
-plain548:
+plain538:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8441,7 +8319,7 @@ plain548:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end504:
+end494:
 	VZEROUPPER
 	RET
 
@@ -8459,14 +8337,14 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile551:
+tile541:
 	CMPQ    SI, $0x00000040
-	JLT     next552
+	JLT     next542
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros554
+	JEQ     zeros544
 	CMPQ    104(AX), $0x02
-	JEQ     zeros554
+	JEQ     zeros544
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	VMOVUPS 128(R12), Z2
@@ -8496,9 +8374,9 @@ tile551:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready555
+	JMP     ready545
 
-zeros554:
+zeros544:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8524,16 +8402,16 @@ zeros554:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready555:
+ready545:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed557
+	JLE   summed547
 
-k556:
+k546:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z24
@@ -8573,12 +8451,12 @@ k556:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k556
+	JNE          k546
 
-summed557:
+summed547:
 	CMPQ         104(AX), $0x01
-	JLT          plain558
-	JEQ          relu559
+	JLT          plain548
+	JEQ          relu549
 	VBROADCASTSS word_3f800000<>+0(SB), Z25
 	VPXORD       Z24, Z24, Z24
 	MOVQ         BX, R12
@@ -8683,9 +8561,9 @@ summed557:
 	VCMPPS       $0x1e, Z24, Z26, K1
 	VMOVUPS.Z    Z25, K1, Z24
 	VMULPS       Z24, Z23, Z23
-	JMP          plain558
+	JMP          plain548
 
-relu559:
+relu549:
 	VPXORD  Z24, Z24, Z24
 	VMAXPS  Z0, Z24, Z0
 	VADDPS  Z24, Z0, Z0
@@ -8783,7 +8661,7 @@ relu559:
 	VADDPS  Z24, Z23, Z23
 	VMOVUPS Z23, Z23
 
-plain558:
+plain548:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8817,22 +8695,22 @@ plain558:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same553
+	JEQ     same543
 	ADDQ    $0x00000100, BX
 
-same553:
+same543:
 	SUBQ $0x00000040, SI
-	JMP  tile551
+	JMP  tile541
 
-next552:
-tile560:
+next542:
+tile550:
 	CMPQ    SI, $0x00000020
-	JLT     next561
+	JLT     next551
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros563
+	JEQ     zeros553
 	CMPQ    104(AX), $0x02
-	JEQ     zeros563
+	JEQ     zeros553
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8850,9 +8728,9 @@ tile560:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready564
+	JMP     ready554
 
-zeros563:
+zeros553:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8866,16 +8744,16 @@ zeros563:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready564:
+ready554:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed566
+	JLE   summed556
 
-k565:
+k555:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z12
@@ -8901,12 +8779,12 @@ k565:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k565
+	JNE          k555
 
-summed566:
+summed556:
 	CMPQ         104(AX), $0x01
-	JLT          plain567
-	JEQ          relu568
+	JLT          plain557
+	JEQ          relu558
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, R12
@@ -8963,9 +8841,9 @@ summed566:
 	VCMPPS       $0x1e, Z12, Z14, K1
 	VMOVUPS.Z    Z13, K1, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain567
+	JMP          plain557
 
-relu568:
+relu558:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -9015,7 +8893,7 @@ relu568:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain567:
+plain557:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -9037,19 +8915,19 @@ plain567:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same562
+	JEQ     same552
 	ADDQ    $0x00000080, BX
 
-same562:
+same552:
 	SUBQ $0x00000020, SI
-	JMP  tile560
+	JMP  tile550
 
-next561:
+next551:
 	TESTQ     SI, SI
-	JLE       end550
+	JLE       end540
 	CMPQ      SI, $0x10
-	JEQ       one569
-	JLT       part570
+	JEQ       one559
+	JLT       part560
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -9057,9 +8935,9 @@ next561:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros571
+	JEQ       zeros561
 	CMPQ      104(AX), $0x02
-	JEQ       zeros571
+	JEQ       zeros561
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -9077,9 +8955,9 @@ next561:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	JMP       ready572
+	JMP       ready562
 
-zeros571:
+zeros561:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9093,15 +8971,15 @@ zeros571:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready572:
+ready562:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed574
+	JLE   summed564
 
-k573:
+k563:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z12
@@ -9127,12 +9005,12 @@ k573:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R12
-	JNE          k573
+	JNE          k563
 
-summed574:
+summed564:
 	CMPQ         104(AX), $0x01
-	JLT          plain575
-	JEQ          relu576
+	JLT          plain565
+	JEQ          relu566
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, DX
@@ -9189,9 +9067,9 @@ summed574:
 	VCMPPS       $0x1e, Z12, Z14, K2
 	VMOVUPS.Z    Z13, K2, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain575
+	JMP          plain565
 
-relu576:
+relu566:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -9241,7 +9119,7 @@ relu576:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain575:
+plain565:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9259,14 +9137,14 @@ plain575:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end550
+	JMP     end540
 
-one569:
+one559:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros577
+	JEQ     zeros567
 	CMPQ    104(AX), $0x02
-	JEQ     zeros577
+	JEQ     zeros567
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -9278,9 +9156,9 @@ one569:
 	VMOVUPS (SI), Z4
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z5
-	JMP     ready578
+	JMP     ready568
 
-zeros577:
+zeros567:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9288,15 +9166,15 @@ zeros577:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready578:
+ready568:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed580
+	JLE   summed570
 
-k579:
+k569:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z6
@@ -9309,12 +9187,12 @@ k579:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k579
+	JNE              k569
 
-summed580:
+summed570:
 	CMPQ         104(AX), $0x01
-	JLT          plain581
-	JEQ          relu582
+	JLT          plain571
+	JEQ          relu572
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, DX
@@ -9347,9 +9225,9 @@ summed580:
 	VCMPPS       $0x1e, Z6, Z8, K1
 	VMOVUPS.Z    Z7, K1, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain581
+	JMP          plain571
 
-relu582:
+relu572:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -9375,7 +9253,7 @@ relu582:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain581:
+plain571:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9387,20 +9265,20 @@ plain581:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end550
+	JMP     end540
 
-part570:
+part560:
 	CMPQ      SI, $0x08
-	JGT       more583
+	JGT       more573
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros584
+	JEQ       zeros574
 	CMPQ      104(AX), $0x02
-	JEQ       zeros584
+	JEQ       zeros574
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -9412,9 +9290,9 @@ part570:
 	VMOVUPS.Z (SI), K1, Y4
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y5
-	JMP       ready585
+	JMP       ready575
 
-zeros584:
+zeros574:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -9422,15 +9300,15 @@ zeros584:
 	VPXORD Y4, Y4, Y4
 	VPXORD Y5, Y5, Y5
 
-ready585:
+ready575:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed587
+	JLE   summed577
 
-k586:
+k576:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Y6
@@ -9443,12 +9321,12 @@ k586:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k586
+	JNE              k576
 
-summed587:
+summed577:
 	CMPQ         104(AX), $0x01
-	JLT          plain588
-	JEQ          relu589
+	JLT          plain578
+	JEQ          relu579
 	VBROADCASTSS word_3f800000<>+0(SB), Y7
 	VPXORD       Y6, Y6, Y6
 	MOVQ         BX, DX
@@ -9481,9 +9359,9 @@ summed587:
 	VCMPPS       $0x1e, Y6, Y8, K2
 	VMOVUPS.Z    Y7, K2, Y6
 	VMULPS       Y6, Y5, Y5
-	JMP          plain588
+	JMP          plain578
 
-relu589:
+relu579:
 	VPXORD  Y6, Y6, Y6
 	VMAXPS  Y0, Y6, Y0
 	VADDPS  Y6, Y0, Y0
@@ -9509,7 +9387,7 @@ relu589:
 	VADDPS  Y6, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain588:
+plain578:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -9521,18 +9399,18 @@ plain588:
 	VMOVUPS Y4, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, K1, (CX)
-	JMP     end550
+	JMP     end540
 
-more583:
+more573:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros590
+	JEQ       zeros580
 	CMPQ      104(AX), $0x02
-	JEQ       zeros590
+	JEQ       zeros580
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -9544,9 +9422,9 @@ more583:
 	VMOVUPS.Z (SI), K1, Z4
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z5
-	JMP       ready591
+	JMP       ready581
 
-zeros590:
+zeros580:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9554,15 +9432,15 @@ zeros590:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready591:
+ready581:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed593
+	JLE   summed583
 
-k592:
+k582:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z6
@@ -9575,12 +9453,12 @@ k592:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k592
+	JNE              k582
 
-summed593:
+summed583:
 	CMPQ         104(AX), $0x01
-	JLT          plain594
-	JEQ          relu595
+	JLT          plain584
+	JEQ          relu585
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, DX
@@ -9613,9 +9491,9 @@ summed593:
 	VCMPPS       $0x1e, Z6, Z8, K2
 	VMOVUPS.Z    Z7, K2, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain594
+	JMP          plain584
 
-relu595:
+relu585:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -9641,7 +9519,7 @@ relu595:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain594:
+plain584:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9654,7 +9532,7 @@ plain594:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end550:
+end540:
 	VZEROUPPER
 	RET
 
@@ -9672,14 +9550,14 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile597:
+tile587:
 	CMPQ    SI, $0x00000020
-	JLT     next598
+	JLT     next588
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros600
+	JEQ     zeros590
 	CMPQ    104(AX), $0x02
-	JEQ     zeros600
+	JEQ     zeros590
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -9700,9 +9578,9 @@ tile597:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready601
+	JMP     ready591
 
-zeros600:
+zeros590:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9718,16 +9596,16 @@ zeros600:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready601:
+ready591:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed603
+	JLE   summed593
 
-k602:
+k592:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z14
@@ -9756,12 +9634,12 @@ k602:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k602
+	JNE          k592
 
-summed603:
+summed593:
 	CMPQ         104(AX), $0x01
-	JLT          plain604
-	JEQ          relu605
+	JLT          plain594
+	JEQ          relu595
 	VBROADCASTSS word_3f800000<>+0(SB), Z15
 	VPXORD       Z14, Z14, Z14
 	MOVQ         BX, R12
@@ -9827,9 +9705,9 @@ summed603:
 	VCMPPS       $0x1e, Z14, Z16, K1
 	VMOVUPS.Z    Z15, K1, Z14
 	VMULPS       Z14, Z13, Z13
-	JMP          plain604
+	JMP          plain594
 
-relu605:
+relu595:
 	VPXORD  Z14, Z14, Z14
 	VMAXPS  Z0, Z14, Z0
 	VADDPS  Z14, Z0, Z0
@@ -9887,7 +9765,7 @@ relu605:
 	VADDPS  Z14, Z13, Z13
 	VMOVUPS Z13, Z13
 
-plain604:
+plain594:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -9912,19 +9790,19 @@ plain604:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same599
+	JEQ     same589
 	ADDQ    $0x00000080, BX
 
-same599:
+same589:
 	SUBQ $0x00000020, SI
-	JMP  tile597
+	JMP  tile587
 
-next598:
+next588:
 	TESTQ     SI, SI
-	JLE       end596
+	JLE       end586
 	CMPQ      SI, $0x10
-	JEQ       one606
-	JLT       part607
+	JEQ       one596
+	JLT       part597
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -9932,9 +9810,9 @@ next598:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros608
+	JEQ       zeros598
 	CMPQ      104(AX), $0x02
-	JEQ       zeros608
+	JEQ       zeros598
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -9955,9 +9833,9 @@ next598:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	JMP       ready609
+	JMP       ready599
 
-zeros608:
+zeros598:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9973,15 +9851,15 @@ zeros608:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready609:
+ready599:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed611
+	JLE   summed601
 
-k610:
+k600:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z14
@@ -10010,12 +9888,12 @@ k610:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R12
-	JNE          k610
+	JNE          k600
 
-summed611:
+summed601:
 	CMPQ         104(AX), $0x01
-	JLT          plain612
-	JEQ          relu613
+	JLT          plain602
+	JEQ          relu603
 	VBROADCASTSS word_3f800000<>+0(SB), Z15
 	VPXORD       Z14, Z14, Z14
 	MOVQ         BX, DX
@@ -10081,9 +9959,9 @@ summed611:
 	VCMPPS       $0x1e, Z14, Z16, K2
 	VMOVUPS.Z    Z15, K2, Z14
 	VMULPS       Z14, Z13, Z13
-	JMP          plain612
+	JMP          plain602
 
-relu613:
+relu603:
 	VPXORD  Z14, Z14, Z14
 	VMAXPS  Z0, Z14, Z0
 	VADDPS  Z14, Z0, Z0
@@ -10141,7 +10019,7 @@ relu613:
 	VADDPS  Z14, Z13, Z13
 	VMOVUPS Z13, Z13
 
-plain612:
+plain602:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -10162,14 +10040,14 @@ plain612:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end596
+	JMP     end586
 
-one606:
+one596:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros614
+	JEQ     zeros604
 	CMPQ    104(AX), $0x02
-	JEQ     zeros614
+	JEQ     zeros604
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -10183,9 +10061,9 @@ one606:
 	VMOVUPS (SI), Z5
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z6
-	JMP     ready615
+	JMP     ready605
 
-zeros614:
+zeros604:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10194,15 +10072,15 @@ zeros614:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready615:
+ready605:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed617
+	JLE   summed607
 
-k616:
+k606:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z7
@@ -10216,12 +10094,12 @@ k616:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k616
+	JNE              k606
 
-summed617:
+summed607:
 	CMPQ         104(AX), $0x01
-	JLT          plain618
-	JEQ          relu619
+	JLT          plain608
+	JEQ          relu609
 	VBROADCASTSS word_3f800000<>+0(SB), Z8
 	VPXORD       Z7, Z7, Z7
 	MOVQ         BX, DX
@@ -10259,9 +10137,9 @@ summed617:
 	VCMPPS       $0x1e, Z7, Z9, K1
 	VMOVUPS.Z    Z8, K1, Z7
 	VMULPS       Z7, Z6, Z6
-	JMP          plain618
+	JMP          plain608
 
-relu619:
+relu609:
 	VPXORD  Z7, Z7, Z7
 	VMAXPS  Z0, Z7, Z0
 	VADDPS  Z7, Z0, Z0
@@ -10291,7 +10169,7 @@ relu619:
 	VADDPS  Z7, Z6, Z6
 	VMOVUPS Z6, Z6
 
-plain618:
+plain608:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -10305,20 +10183,20 @@ plain618:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end596
+	JMP     end586
 
-part607:
+part597:
 	CMPQ      SI, $0x08
-	JGT       more620
+	JGT       more610
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros621
+	JEQ       zeros611
 	CMPQ      104(AX), $0x02
-	JEQ       zeros621
+	JEQ       zeros611
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -10332,9 +10210,9 @@ part607:
 	VMOVUPS.Z (SI), K1, Y5
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y6
-	JMP       ready622
+	JMP       ready612
 
-zeros621:
+zeros611:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -10343,15 +10221,15 @@ zeros621:
 	VPXORD Y5, Y5, Y5
 	VPXORD Y6, Y6, Y6
 
-ready622:
+ready612:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed624
+	JLE   summed614
 
-k623:
+k613:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Y7
@@ -10365,12 +10243,12 @@ k623:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k623
+	JNE              k613
 
-summed624:
+summed614:
 	CMPQ         104(AX), $0x01
-	JLT          plain625
-	JEQ          relu626
+	JLT          plain615
+	JEQ          relu616
 	VBROADCASTSS word_3f800000<>+0(SB), Y8
 	VPXORD       Y7, Y7, Y7
 	MOVQ         BX, DX
@@ -10408,9 +10286,9 @@ summed624:
 	VCMPPS       $0x1e, Y7, Y9, K2
 	VMOVUPS.Z    Y8, K2, Y7
 	VMULPS       Y7, Y6, Y6
-	JMP          plain625
+	JMP          plain615
 
-relu626:
+relu616:
 	VPXORD  Y7, Y7, Y7
 	VMAXPS  Y0, Y7, Y0
 	VADDPS  Y7, Y0, Y0
@@ -10440,7 +10318,7 @@ relu626:
 	VADDPS  Y7, Y6, Y6
 	VMOVUPS Y6, Y6
 
-plain625:
+plain615:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -10454,18 +10332,18 @@ plain625:
 	VMOVUPS Y5, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y6, K1, (CX)
-	JMP     end596
+	JMP     end586
 
-more620:
+more610:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros627
+	JEQ       zeros617
 	CMPQ      104(AX), $0x02
-	JEQ       zeros627
+	JEQ       zeros617
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -10479,9 +10357,9 @@ more620:
 	VMOVUPS.Z (SI), K1, Z5
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z6
-	JMP       ready628
+	JMP       ready618
 
-zeros627:
+zeros617:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10490,15 +10368,15 @@ zeros627:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready628:
+ready618:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed630
+	JLE   summed620
 
-k629:
+k619:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z7
@@ -10512,12 +10390,12 @@ k629:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k629
+	JNE              k619
 
-summed630:
+summed620:
 	CMPQ         104(AX), $0x01
-	JLT          plain631
-	JEQ          relu632
+	JLT          plain621
+	JEQ          relu622
 	VBROADCASTSS word_3f800000<>+0(SB), Z8
 	VPXORD       Z7, Z7, Z7
 	MOVQ         BX, DX
@@ -10555,9 +10433,9 @@ summed630:
 	VCMPPS       $0x1e, Z7, Z9, K2
 	VMOVUPS.Z    Z8, K2, Z7
 	VMULPS       Z7, Z6, Z6
-	JMP          plain631
+	JMP          plain621
 
-relu632:
+relu622:
 	VPXORD  Z7, Z7, Z7
 	VMAXPS  Z0, Z7, Z0
 	VADDPS  Z7, Z0, Z0
@@ -10587,7 +10465,7 @@ relu632:
 	VADDPS  Z7, Z6, Z6
 	VMOVUPS Z6, Z6
 
-plain631:
+plain621:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10602,7 +10480,7 @@ plain631:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end596:
+end586:
 	VZEROUPPER
 	RET
 
@@ -10620,14 +10498,14 @@ TEXT ·gemm8x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile634:
+tile624:
 	CMPQ    SI, $0x00000020
-	JLT     next635
+	JLT     next625
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros637
+	JEQ     zeros627
 	CMPQ    104(AX), $0x02
-	JEQ     zeros637
+	JEQ     zeros627
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10651,9 +10529,9 @@ tile634:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready638
+	JMP     ready628
 
-zeros637:
+zeros627:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10671,7 +10549,7 @@ zeros637:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready638:
+ready628:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -10680,9 +10558,9 @@ ready638:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed640
+	JLE   summed630
 
-k639:
+k629:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z16
@@ -10715,12 +10593,12 @@ k639:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k639
+	JNE          k629
 
-summed640:
+summed630:
 	CMPQ         104(AX), $0x01
-	JLT          plain641
-	JEQ          relu642
+	JLT          plain631
+	JEQ          relu632
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, R12
@@ -10795,9 +10673,9 @@ summed640:
 	VCMPPS       $0x1e, Z16, Z18, K1
 	VMOVUPS.Z    Z17, K1, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain641
+	JMP          plain631
 
-relu642:
+relu632:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -10863,7 +10741,7 @@ relu642:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain641:
+plain631:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -10891,19 +10769,19 @@ plain641:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same636
+	JEQ     same626
 	ADDQ    $0x00000080, BX
 
-same636:
+same626:
 	SUBQ $0x00000020, SI
-	JMP  tile634
+	JMP  tile624
 
-next635:
+next625:
 	TESTQ     SI, SI
-	JLE       end633
+	JLE       end623
 	CMPQ      SI, $0x10
-	JEQ       one643
-	JLT       part644
+	JEQ       one633
+	JLT       part634
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -10911,9 +10789,9 @@ next635:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros645
+	JEQ       zeros635
 	CMPQ      104(AX), $0x02
-	JEQ       zeros645
+	JEQ       zeros635
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -10937,9 +10815,9 @@ next635:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	JMP       ready646
+	JMP       ready636
 
-zeros645:
+zeros635:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10957,7 +10835,7 @@ zeros645:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready646:
+ready636:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -10965,9 +10843,9 @@ ready646:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed648
+	JLE   summed638
 
-k647:
+k637:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z16
@@ -11000,12 +10878,12 @@ k647:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k647
+	JNE          k637
 
-summed648:
+summed638:
 	CMPQ         104(AX), $0x01
-	JLT          plain649
-	JEQ          relu650
+	JLT          plain639
+	JEQ          relu640
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, DX
@@ -11080,9 +10958,9 @@ summed648:
 	VCMPPS       $0x1e, Z16, Z18, K2
 	VMOVUPS.Z    Z17, K2, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain649
+	JMP          plain639
 
-relu650:
+relu640:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -11148,7 +11026,7 @@ relu650:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain649:
+plain639:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -11172,14 +11050,14 @@ plain649:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end633
+	JMP     end623
 
-one643:
+one633:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros651
+	JEQ     zeros641
 	CMPQ    104(AX), $0x02
-	JEQ     zeros651
+	JEQ     zeros641
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -11195,9 +11073,9 @@ one643:
 	VMOVUPS (SI), Z6
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z7
-	JMP     ready652
+	JMP     ready642
 
-zeros651:
+zeros641:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11207,7 +11085,7 @@ zeros651:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready652:
+ready642:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11215,9 +11093,9 @@ ready652:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed654
+	JLE   summed644
 
-k653:
+k643:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z8
@@ -11233,12 +11111,12 @@ k653:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k653
+	JNE              k643
 
-summed654:
+summed644:
 	CMPQ         104(AX), $0x01
-	JLT          plain655
-	JEQ          relu656
+	JLT          plain645
+	JEQ          relu646
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, DX
@@ -11281,9 +11159,9 @@ summed654:
 	VCMPPS       $0x1e, Z8, Z10, K1
 	VMOVUPS.Z    Z9, K1, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain655
+	JMP          plain645
 
-relu656:
+relu646:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -11317,7 +11195,7 @@ relu656:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain655:
+plain645:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -11333,20 +11211,20 @@ plain655:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end633
+	JMP     end623
 
-part644:
+part634:
 	CMPQ      SI, $0x08
-	JGT       more657
+	JGT       more647
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros658
+	JEQ       zeros648
 	CMPQ      104(AX), $0x02
-	JEQ       zeros658
+	JEQ       zeros648
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -11362,9 +11240,9 @@ part644:
 	VMOVUPS.Z (SI), K1, Y6
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y7
-	JMP       ready659
+	JMP       ready649
 
-zeros658:
+zeros648:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -11374,7 +11252,7 @@ zeros658:
 	VPXORD Y6, Y6, Y6
 	VPXORD Y7, Y7, Y7
 
-ready659:
+ready649:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11382,9 +11260,9 @@ ready659:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed661
+	JLE   summed651
 
-k660:
+k650:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y8
@@ -11400,12 +11278,12 @@ k660:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k660
+	JNE              k650
 
-summed661:
+summed651:
 	CMPQ         104(AX), $0x01
-	JLT          plain662
-	JEQ          relu663
+	JLT          plain652
+	JEQ          relu653
 	VBROADCASTSS word_3f800000<>+0(SB), Y9
 	VPXORD       Y8, Y8, Y8
 	MOVQ         BX, DX
@@ -11448,9 +11326,9 @@ summed661:
 	VCMPPS       $0x1e, Y8, Y10, K2
 	VMOVUPS.Z    Y9, K2, Y8
 	VMULPS       Y8, Y7, Y7
-	JMP          plain662
+	JMP          plain652
 
-relu663:
+relu653:
 	VPXORD  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -11484,7 +11362,7 @@ relu663:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain662:
+plain652:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -11500,18 +11378,18 @@ plain662:
 	VMOVUPS Y6, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y7, K1, (CX)
-	JMP     end633
+	JMP     end623
 
-more657:
+more647:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros664
+	JEQ       zeros654
 	CMPQ      104(AX), $0x02
-	JEQ       zeros664
+	JEQ       zeros654
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -11527,9 +11405,9 @@ more657:
 	VMOVUPS.Z (SI), K1, Z6
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z7
-	JMP       ready665
+	JMP       ready655
 
-zeros664:
+zeros654:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11539,7 +11417,7 @@ zeros664:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready665:
+ready655:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11547,9 +11425,9 @@ ready665:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed667
+	JLE   summed657
 
-k666:
+k656:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z8
@@ -11565,12 +11443,12 @@ k666:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k666
+	JNE              k656
 
-summed667:
+summed657:
 	CMPQ         104(AX), $0x01
-	JLT          plain668
-	JEQ          relu669
+	JLT          plain658
+	JEQ          relu659
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, DX
@@ -11613,9 +11491,9 @@ summed667:
 	VCMPPS       $0x1e, Z8, Z10, K2
 	VMOVUPS.Z    Z9, K2, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain668
+	JMP          plain658
 
-relu669:
+relu659:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -11649,7 +11527,7 @@ relu669:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain668:
+plain658:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -11666,7 +11544,7 @@ plain668:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end633:
+end623:
 	VZEROUPPER
 	RET
 
@@ -11684,14 +11562,14 @@ TEXT ·gemm9x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile671:
+tile661:
 	CMPQ    SI, $0x00000020
-	JLT     next672
+	JLT     next662
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros674
+	JEQ     zeros664
 	CMPQ    104(AX), $0x02
-	JEQ     zeros674
+	JEQ     zeros664
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -11718,9 +11596,9 @@ tile671:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready675
+	JMP     ready665
 
-zeros674:
+zeros664:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11740,7 +11618,7 @@ zeros674:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready675:
+ready665:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -11749,9 +11627,9 @@ ready675:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed677
+	JLE   summed667
 
-k676:
+k666:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z18
@@ -11787,12 +11665,12 @@ k676:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k676
+	JNE          k666
 
-summed677:
+summed667:
 	CMPQ         104(AX), $0x01
-	JLT          plain678
-	JEQ          relu679
+	JLT          plain668
+	JEQ          relu669
 	VBROADCASTSS word_3f800000<>+0(SB), Z19
 	VPXORD       Z18, Z18, Z18
 	MOVQ         BX, R12
@@ -11876,9 +11754,9 @@ summed677:
 	VCMPPS       $0x1e, Z18, Z20, K1
 	VMOVUPS.Z    Z19, K1, Z18
 	VMULPS       Z18, Z17, Z17
-	JMP          plain678
+	JMP          plain668
 
-relu679:
+relu669:
 	VPXORD  Z18, Z18, Z18
 	VMAXPS  Z0, Z18, Z0
 	VADDPS  Z18, Z0, Z0
@@ -11952,7 +11830,7 @@ relu679:
 	VADDPS  Z18, Z17, Z17
 	VMOVUPS Z17, Z17
 
-plain678:
+plain668:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -11983,19 +11861,19 @@ plain678:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same673
+	JEQ     same663
 	ADDQ    $0x00000080, BX
 
-same673:
+same663:
 	SUBQ $0x00000020, SI
-	JMP  tile671
+	JMP  tile661
 
-next672:
+next662:
 	TESTQ     SI, SI
-	JLE       end670
+	JLE       end660
 	CMPQ      SI, $0x10
-	JEQ       one680
-	JLT       part681
+	JEQ       one670
+	JLT       part671
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -12003,9 +11881,9 @@ next672:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros682
+	JEQ       zeros672
 	CMPQ      104(AX), $0x02
-	JEQ       zeros682
+	JEQ       zeros672
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -12032,9 +11910,9 @@ next672:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	JMP       ready683
+	JMP       ready673
 
-zeros682:
+zeros672:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12054,7 +11932,7 @@ zeros682:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready683:
+ready673:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12062,9 +11940,9 @@ ready683:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed685
+	JLE   summed675
 
-k684:
+k674:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z18
@@ -12100,12 +11978,12 @@ k684:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k684
+	JNE          k674
 
-summed685:
+summed675:
 	CMPQ         104(AX), $0x01
-	JLT          plain686
-	JEQ          relu687
+	JLT          plain676
+	JEQ          relu677
 	VBROADCASTSS word_3f800000<>+0(SB), Z19
 	VPXORD       Z18, Z18, Z18
 	MOVQ         BX, DX
@@ -12189,9 +12067,9 @@ summed685:
 	VCMPPS       $0x1e, Z18, Z20, K2
 	VMOVUPS.Z    Z19, K2, Z18
 	VMULPS       Z18, Z17, Z17
-	JMP          plain686
+	JMP          plain676
 
-relu687:
+relu677:
 	VPXORD  Z18, Z18, Z18
 	VMAXPS  Z0, Z18, Z0
 	VADDPS  Z18, Z0, Z0
@@ -12265,7 +12143,7 @@ relu687:
 	VADDPS  Z18, Z17, Z17
 	VMOVUPS Z17, Z17
 
-plain686:
+plain676:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -12292,14 +12170,14 @@ plain686:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end670
+	JMP     end660
 
-one680:
+one670:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros688
+	JEQ     zeros678
 	CMPQ    104(AX), $0x02
-	JEQ     zeros688
+	JEQ     zeros678
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -12317,9 +12195,9 @@ one680:
 	VMOVUPS (SI), Z7
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z8
-	JMP     ready689
+	JMP     ready679
 
-zeros688:
+zeros678:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12330,7 +12208,7 @@ zeros688:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready689:
+ready679:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12338,9 +12216,9 @@ ready689:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed691
+	JLE   summed681
 
-k690:
+k680:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z9
@@ -12357,12 +12235,12 @@ k690:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k690
+	JNE              k680
 
-summed691:
+summed681:
 	CMPQ         104(AX), $0x01
-	JLT          plain692
-	JEQ          relu693
+	JLT          plain682
+	JEQ          relu683
 	VBROADCASTSS word_3f800000<>+0(SB), Z10
 	VPXORD       Z9, Z9, Z9
 	MOVQ         BX, DX
@@ -12410,9 +12288,9 @@ summed691:
 	VCMPPS       $0x1e, Z9, Z11, K1
 	VMOVUPS.Z    Z10, K1, Z9
 	VMULPS       Z9, Z8, Z8
-	JMP          plain692
+	JMP          plain682
 
-relu693:
+relu683:
 	VPXORD  Z9, Z9, Z9
 	VMAXPS  Z0, Z9, Z0
 	VADDPS  Z9, Z0, Z0
@@ -12450,7 +12328,7 @@ relu693:
 	VADDPS  Z9, Z8, Z8
 	VMOVUPS Z8, Z8
 
-plain692:
+plain682:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -12468,20 +12346,20 @@ plain692:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end670
+	JMP     end660
 
-part681:
+part671:
 	CMPQ      SI, $0x08
-	JGT       more694
+	JGT       more684
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros695
+	JEQ       zeros685
 	CMPQ      104(AX), $0x02
-	JEQ       zeros695
+	JEQ       zeros685
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -12499,9 +12377,9 @@ part681:
 	VMOVUPS.Z (SI), K1, Y7
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y8
-	JMP       ready696
+	JMP       ready686
 
-zeros695:
+zeros685:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -12512,7 +12390,7 @@ zeros695:
 	VPXORD Y7, Y7, Y7
 	VPXORD Y8, Y8, Y8
 
-ready696:
+ready686:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12520,9 +12398,9 @@ ready696:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed698
+	JLE   summed688
 
-k697:
+k687:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y9
@@ -12539,12 +12417,12 @@ k697:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k697
+	JNE              k687
 
-summed698:
+summed688:
 	CMPQ         104(AX), $0x01
-	JLT          plain699
-	JEQ          relu700
+	JLT          plain689
+	JEQ          relu690
 	VBROADCASTSS word_3f800000<>+0(SB), Y10
 	VPXORD       Y9, Y9, Y9
 	MOVQ         BX, DX
@@ -12592,9 +12470,9 @@ summed698:
 	VCMPPS       $0x1e, Y9, Y11, K2
 	VMOVUPS.Z    Y10, K2, Y9
 	VMULPS       Y9, Y8, Y8
-	JMP          plain699
+	JMP          plain689
 
-relu700:
+relu690:
 	VPXORD  Y9, Y9, Y9
 	VMAXPS  Y0, Y9, Y0
 	VADDPS  Y9, Y0, Y0
@@ -12632,7 +12510,7 @@ relu700:
 	VADDPS  Y9, Y8, Y8
 	VMOVUPS Y8, Y8
 
-plain699:
+plain689:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -12650,18 +12528,18 @@ plain699:
 	VMOVUPS Y7, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y8, K1, (CX)
-	JMP     end670
+	JMP     end660
 
-more694:
+more684:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros701
+	JEQ       zeros691
 	CMPQ      104(AX), $0x02
-	JEQ       zeros701
+	JEQ       zeros691
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -12679,9 +12557,9 @@ more694:
 	VMOVUPS.Z (SI), K1, Z7
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z8
-	JMP       ready702
+	JMP       ready692
 
-zeros701:
+zeros691:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12692,7 +12570,7 @@ zeros701:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready702:
+ready692:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12700,9 +12578,9 @@ ready702:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed704
+	JLE   summed694
 
-k703:
+k693:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z9
@@ -12719,12 +12597,12 @@ k703:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k703
+	JNE              k693
 
-summed704:
+summed694:
 	CMPQ         104(AX), $0x01
-	JLT          plain705
-	JEQ          relu706
+	JLT          plain695
+	JEQ          relu696
 	VBROADCASTSS word_3f800000<>+0(SB), Z10
 	VPXORD       Z9, Z9, Z9
 	MOVQ         BX, DX
@@ -12772,9 +12650,9 @@ summed704:
 	VCMPPS       $0x1e, Z9, Z11, K2
 	VMOVUPS.Z    Z10, K2, Z9
 	VMULPS       Z9, Z8, Z8
-	JMP          plain705
+	JMP          plain695
 
-relu706:
+relu696:
 	VPXORD  Z9, Z9, Z9
 	VMAXPS  Z0, Z9, Z0
 	VADDPS  Z9, Z0, Z0
@@ -12812,7 +12690,7 @@ relu706:
 	VADDPS  Z9, Z8, Z8
 	VMOVUPS Z8, Z8
 
-plain705:
+plain695:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -12831,7 +12709,7 @@ plain705:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end670:
+end660:
 	VZEROUPPER
 	RET
 
@@ -12849,14 +12727,14 @@ TEXT ·gemm10x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile708:
+tile698:
 	CMPQ    SI, $0x00000020
-	JLT     next709
+	JLT     next699
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros711
+	JEQ     zeros701
 	CMPQ    104(AX), $0x02
-	JEQ     zeros711
+	JEQ     zeros701
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -12886,9 +12764,9 @@ tile708:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready712
+	JMP     ready702
 
-zeros711:
+zeros701:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12910,7 +12788,7 @@ zeros711:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready712:
+ready702:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -12919,9 +12797,9 @@ ready712:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed714
+	JLE   summed704
 
-k713:
+k703:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z20
@@ -12960,12 +12838,12 @@ k713:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k713
+	JNE          k703
 
-summed714:
+summed704:
 	CMPQ         104(AX), $0x01
-	JLT          plain715
-	JEQ          relu716
+	JLT          plain705
+	JEQ          relu706
 	VBROADCASTSS word_3f800000<>+0(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	MOVQ         BX, R12
@@ -13058,9 +12936,9 @@ summed714:
 	VCMPPS       $0x1e, Z20, Z22, K1
 	VMOVUPS.Z    Z21, K1, Z20
 	VMULPS       Z20, Z19, Z19
-	JMP          plain715
+	JMP          plain705
 
-relu716:
+relu706:
 	VPXORD  Z20, Z20, Z20
 	VMAXPS  Z0, Z20, Z0
 	VADDPS  Z20, Z0, Z0
@@ -13142,7 +13020,7 @@ relu716:
 	VADDPS  Z20, Z19, Z19
 	VMOVUPS Z19, Z19
 
-plain715:
+plain705:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -13176,19 +13054,19 @@ plain715:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same710
+	JEQ     same700
 	ADDQ    $0x00000080, BX
 
-same710:
+same700:
 	SUBQ $0x00000020, SI
-	JMP  tile708
+	JMP  tile698
 
-next709:
+next699:
 	TESTQ     SI, SI
-	JLE       end707
+	JLE       end697
 	CMPQ      SI, $0x10
-	JEQ       one717
-	JLT       part718
+	JEQ       one707
+	JLT       part708
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -13196,9 +13074,9 @@ next709:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros719
+	JEQ       zeros709
 	CMPQ      104(AX), $0x02
-	JEQ       zeros719
+	JEQ       zeros709
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -13228,9 +13106,9 @@ next709:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	JMP       ready720
+	JMP       ready710
 
-zeros719:
+zeros709:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13252,7 +13130,7 @@ zeros719:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready720:
+ready710:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13260,9 +13138,9 @@ ready720:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed722
+	JLE   summed712
 
-k721:
+k711:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z20
@@ -13301,12 +13179,12 @@ k721:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k721
+	JNE          k711
 
-summed722:
+summed712:
 	CMPQ         104(AX), $0x01
-	JLT          plain723
-	JEQ          relu724
+	JLT          plain713
+	JEQ          relu714
 	VBROADCASTSS word_3f800000<>+0(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	MOVQ         BX, DX
@@ -13399,9 +13277,9 @@ summed722:
 	VCMPPS       $0x1e, Z20, Z22, K2
 	VMOVUPS.Z    Z21, K2, Z20
 	VMULPS       Z20, Z19, Z19
-	JMP          plain723
+	JMP          plain713
 
-relu724:
+relu714:
 	VPXORD  Z20, Z20, Z20
 	VMAXPS  Z0, Z20, Z0
 	VADDPS  Z20, Z0, Z0
@@ -13483,7 +13361,7 @@ relu724:
 	VADDPS  Z20, Z19, Z19
 	VMOVUPS Z19, Z19
 
-plain723:
+plain713:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -13513,14 +13391,14 @@ plain723:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end707
+	JMP     end697
 
-one717:
+one707:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros725
+	JEQ     zeros715
 	CMPQ    104(AX), $0x02
-	JEQ     zeros725
+	JEQ     zeros715
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -13540,9 +13418,9 @@ one717:
 	VMOVUPS (SI), Z8
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z9
-	JMP     ready726
+	JMP     ready716
 
-zeros725:
+zeros715:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13554,7 +13432,7 @@ zeros725:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready726:
+ready716:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13562,9 +13440,9 @@ ready726:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed728
+	JLE   summed718
 
-k727:
+k717:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z10
@@ -13582,12 +13460,12 @@ k727:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k727
+	JNE              k717
 
-summed728:
+summed718:
 	CMPQ         104(AX), $0x01
-	JLT          plain729
-	JEQ          relu730
+	JLT          plain719
+	JEQ          relu720
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, DX
@@ -13640,9 +13518,9 @@ summed728:
 	VCMPPS       $0x1e, Z10, Z12, K1
 	VMOVUPS.Z    Z11, K1, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain729
+	JMP          plain719
 
-relu730:
+relu720:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -13684,7 +13562,7 @@ relu730:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain729:
+plain719:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -13704,20 +13582,20 @@ plain729:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end707
+	JMP     end697
 
-part718:
+part708:
 	CMPQ      SI, $0x08
-	JGT       more731
+	JGT       more721
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros732
+	JEQ       zeros722
 	CMPQ      104(AX), $0x02
-	JEQ       zeros732
+	JEQ       zeros722
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -13737,9 +13615,9 @@ part718:
 	VMOVUPS.Z (SI), K1, Y8
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y9
-	JMP       ready733
+	JMP       ready723
 
-zeros732:
+zeros722:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -13751,7 +13629,7 @@ zeros732:
 	VPXORD Y8, Y8, Y8
 	VPXORD Y9, Y9, Y9
 
-ready733:
+ready723:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13759,9 +13637,9 @@ ready733:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed735
+	JLE   summed725
 
-k734:
+k724:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y10
@@ -13779,12 +13657,12 @@ k734:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k734
+	JNE              k724
 
-summed735:
+summed725:
 	CMPQ         104(AX), $0x01
-	JLT          plain736
-	JEQ          relu737
+	JLT          plain726
+	JEQ          relu727
 	VBROADCASTSS word_3f800000<>+0(SB), Y11
 	VPXORD       Y10, Y10, Y10
 	MOVQ         BX, DX
@@ -13837,9 +13715,9 @@ summed735:
 	VCMPPS       $0x1e, Y10, Y12, K2
 	VMOVUPS.Z    Y11, K2, Y10
 	VMULPS       Y10, Y9, Y9
-	JMP          plain736
+	JMP          plain726
 
-relu737:
+relu727:
 	VPXORD  Y10, Y10, Y10
 	VMAXPS  Y0, Y10, Y0
 	VADDPS  Y10, Y0, Y0
@@ -13881,7 +13759,7 @@ relu737:
 	VADDPS  Y10, Y9, Y9
 	VMOVUPS Y9, Y9
 
-plain736:
+plain726:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -13901,18 +13779,18 @@ plain736:
 	VMOVUPS Y8, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y9, K1, (CX)
-	JMP     end707
+	JMP     end697
 
-more731:
+more721:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros738
+	JEQ       zeros728
 	CMPQ      104(AX), $0x02
-	JEQ       zeros738
+	JEQ       zeros728
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -13932,9 +13810,9 @@ more731:
 	VMOVUPS.Z (SI), K1, Z8
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z9
-	JMP       ready739
+	JMP       ready729
 
-zeros738:
+zeros728:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13946,7 +13824,7 @@ zeros738:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready739:
+ready729:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13954,9 +13832,9 @@ ready739:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed741
+	JLE   summed731
 
-k740:
+k730:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z10
@@ -13974,12 +13852,12 @@ k740:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k740
+	JNE              k730
 
-summed741:
+summed731:
 	CMPQ         104(AX), $0x01
-	JLT          plain742
-	JEQ          relu743
+	JLT          plain732
+	JEQ          relu733
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, DX
@@ -14032,9 +13910,9 @@ summed741:
 	VCMPPS       $0x1e, Z10, Z12, K2
 	VMOVUPS.Z    Z11, K2, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain742
+	JMP          plain732
 
-relu743:
+relu733:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -14076,7 +13954,7 @@ relu743:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain742:
+plain732:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -14097,7 +13975,7 @@ plain742:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end707:
+end697:
 	VZEROUPPER
 	RET
 
@@ -14115,14 +13993,14 @@ TEXT ·gemm11x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile745:
+tile735:
 	CMPQ    SI, $0x00000020
-	JLT     next746
+	JLT     next736
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros748
+	JEQ     zeros738
 	CMPQ    104(AX), $0x02
-	JEQ     zeros748
+	JEQ     zeros738
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -14155,9 +14033,9 @@ tile745:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready749
+	JMP     ready739
 
-zeros748:
+zeros738:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14181,7 +14059,7 @@ zeros748:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready749:
+ready739:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -14190,9 +14068,9 @@ ready749:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed751
+	JLE   summed741
 
-k750:
+k740:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z22
@@ -14234,12 +14112,12 @@ k750:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k750
+	JNE          k740
 
-summed751:
+summed741:
 	CMPQ         104(AX), $0x01
-	JLT          plain752
-	JEQ          relu753
+	JLT          plain742
+	JEQ          relu743
 	VBROADCASTSS word_3f800000<>+0(SB), Z23
 	VPXORD       Z22, Z22, Z22
 	MOVQ         BX, R12
@@ -14341,9 +14219,9 @@ summed751:
 	VCMPPS       $0x1e, Z22, Z24, K1
 	VMOVUPS.Z    Z23, K1, Z22
 	VMULPS       Z22, Z21, Z21
-	JMP          plain752
+	JMP          plain742
 
-relu753:
+relu743:
 	VPXORD  Z22, Z22, Z22
 	VMAXPS  Z0, Z22, Z0
 	VADDPS  Z22, Z0, Z0
@@ -14433,7 +14311,7 @@ relu753:
 	VADDPS  Z22, Z21, Z21
 	VMOVUPS Z21, Z21
 
-plain752:
+plain742:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -14470,19 +14348,19 @@ plain752:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same747
+	JEQ     same737
 	ADDQ    $0x00000080, BX
 
-same747:
+same737:
 	SUBQ $0x00000020, SI
-	JMP  tile745
+	JMP  tile735
 
-next746:
+next736:
 	TESTQ     SI, SI
-	JLE       end744
+	JLE       end734
 	CMPQ      SI, $0x10
-	JEQ       one754
-	JLT       part755
+	JEQ       one744
+	JLT       part745
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -14490,9 +14368,9 @@ next746:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros756
+	JEQ       zeros746
 	CMPQ      104(AX), $0x02
-	JEQ       zeros756
+	JEQ       zeros746
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -14525,9 +14403,9 @@ next746:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	JMP       ready757
+	JMP       ready747
 
-zeros756:
+zeros746:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14551,7 +14429,7 @@ zeros756:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready757:
+ready747:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -14559,9 +14437,9 @@ ready757:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed759
+	JLE   summed749
 
-k758:
+k748:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z22
@@ -14603,12 +14481,12 @@ k758:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k758
+	JNE          k748
 
-summed759:
+summed749:
 	CMPQ         104(AX), $0x01
-	JLT          plain760
-	JEQ          relu761
+	JLT          plain750
+	JEQ          relu751
 	VBROADCASTSS word_3f800000<>+0(SB), Z23
 	VPXORD       Z22, Z22, Z22
 	MOVQ         BX, DX
@@ -14710,9 +14588,9 @@ summed759:
 	VCMPPS       $0x1e, Z22, Z24, K2
 	VMOVUPS.Z    Z23, K2, Z22
 	VMULPS       Z22, Z21, Z21
-	JMP          plain760
+	JMP          plain750
 
-relu761:
+relu751:
 	VPXORD  Z22, Z22, Z22
 	VMAXPS  Z0, Z22, Z0
 	VADDPS  Z22, Z0, Z0
@@ -14802,7 +14680,7 @@ relu761:
 	VADDPS  Z22, Z21, Z21
 	VMOVUPS Z21, Z21
 
-plain760:
+plain750:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -14835,14 +14713,14 @@ plain760:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end744
+	JMP     end734
 
-one754:
+one744:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros762
+	JEQ     zeros752
 	CMPQ    104(AX), $0x02
-	JEQ     zeros762
+	JEQ     zeros752
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -14864,9 +14742,9 @@ one754:
 	VMOVUPS (SI), Z9
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z10
-	JMP     ready763
+	JMP     ready753
 
-zeros762:
+zeros752:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14879,7 +14757,7 @@ zeros762:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready763:
+ready753:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -14887,9 +14765,9 @@ ready763:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed765
+	JLE   summed755
 
-k764:
+k754:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z11
@@ -14908,12 +14786,12 @@ k764:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k764
+	JNE              k754
 
-summed765:
+summed755:
 	CMPQ         104(AX), $0x01
-	JLT          plain766
-	JEQ          relu767
+	JLT          plain756
+	JEQ          relu757
 	VBROADCASTSS word_3f800000<>+0(SB), Z12
 	VPXORD       Z11, Z11, Z11
 	MOVQ         BX, DX
@@ -14971,9 +14849,9 @@ summed765:
 	VCMPPS       $0x1e, Z11, Z13, K1
 	VMOVUPS.Z    Z12, K1, Z11
 	VMULPS       Z11, Z10, Z10
-	JMP          plain766
+	JMP          plain756
 
-relu767:
+relu757:
 	VPXORD  Z11, Z11, Z11
 	VMAXPS  Z0, Z11, Z0
 	VADDPS  Z11, Z0, Z0
@@ -15019,7 +14897,7 @@ relu767:
 	VADDPS  Z11, Z10, Z10
 	VMOVUPS Z10, Z10
 
-plain766:
+plain756:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -15041,20 +14919,20 @@ plain766:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end744
+	JMP     end734
 
-part755:
+part745:
 	CMPQ      SI, $0x08
-	JGT       more768
+	JGT       more758
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros769
+	JEQ       zeros759
 	CMPQ      104(AX), $0x02
-	JEQ       zeros769
+	JEQ       zeros759
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -15076,9 +14954,9 @@ part755:
 	VMOVUPS.Z (SI), K1, Y9
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y10
-	JMP       ready770
+	JMP       ready760
 
-zeros769:
+zeros759:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -15091,7 +14969,7 @@ zeros769:
 	VPXORD Y9, Y9, Y9
 	VPXORD Y10, Y10, Y10
 
-ready770:
+ready760:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -15099,9 +14977,9 @@ ready770:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed772
+	JLE   summed762
 
-k771:
+k761:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y11
@@ -15120,12 +14998,12 @@ k771:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k771
+	JNE              k761
 
-summed772:
+summed762:
 	CMPQ         104(AX), $0x01
-	JLT          plain773
-	JEQ          relu774
+	JLT          plain763
+	JEQ          relu764
 	VBROADCASTSS word_3f800000<>+0(SB), Y12
 	VPXORD       Y11, Y11, Y11
 	MOVQ         BX, DX
@@ -15183,9 +15061,9 @@ summed772:
 	VCMPPS       $0x1e, Y11, Y13, K2
 	VMOVUPS.Z    Y12, K2, Y11
 	VMULPS       Y11, Y10, Y10
-	JMP          plain773
+	JMP          plain763
 
-relu774:
+relu764:
 	VPXORD  Y11, Y11, Y11
 	VMAXPS  Y0, Y11, Y0
 	VADDPS  Y11, Y0, Y0
@@ -15231,7 +15109,7 @@ relu774:
 	VADDPS  Y11, Y10, Y10
 	VMOVUPS Y10, Y10
 
-plain773:
+plain763:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -15253,18 +15131,18 @@ plain773:
 	VMOVUPS Y9, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y10, K1, (CX)
-	JMP     end744
+	JMP     end734
 
-more768:
+more758:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros775
+	JEQ       zeros765
 	CMPQ      104(AX), $0x02
-	JEQ       zeros775
+	JEQ       zeros765
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -15286,9 +15164,9 @@ more768:
 	VMOVUPS.Z (SI), K1, Z9
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z10
-	JMP       ready776
+	JMP       ready766
 
-zeros775:
+zeros765:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15301,7 +15179,7 @@ zeros775:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready776:
+ready766:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -15309,9 +15187,9 @@ ready776:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed778
+	JLE   summed768
 
-k777:
+k767:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z11
@@ -15330,12 +15208,12 @@ k777:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k777
+	JNE              k767
 
-summed778:
+summed768:
 	CMPQ         104(AX), $0x01
-	JLT          plain779
-	JEQ          relu780
+	JLT          plain769
+	JEQ          relu770
 	VBROADCASTSS word_3f800000<>+0(SB), Z12
 	VPXORD       Z11, Z11, Z11
 	MOVQ         BX, DX
@@ -15393,9 +15271,9 @@ summed778:
 	VCMPPS       $0x1e, Z11, Z13, K2
 	VMOVUPS.Z    Z12, K2, Z11
 	VMULPS       Z11, Z10, Z10
-	JMP          plain779
+	JMP          plain769
 
-relu780:
+relu770:
 	VPXORD  Z11, Z11, Z11
 	VMAXPS  Z0, Z11, Z0
 	VADDPS  Z11, Z0, Z0
@@ -15441,7 +15319,7 @@ relu780:
 	VADDPS  Z11, Z10, Z10
 	VMOVUPS Z10, Z10
 
-plain779:
+plain769:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -15464,7 +15342,7 @@ plain779:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end744:
+end734:
 	VZEROUPPER
 	RET
 
@@ -15482,14 +15360,14 @@ TEXT ·gemm12x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile782:
+tile772:
 	CMPQ    SI, $0x00000020
-	JLT     next783
+	JLT     next773
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros785
+	JEQ     zeros775
 	CMPQ    104(AX), $0x02
-	JEQ     zeros785
+	JEQ     zeros775
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -15525,9 +15403,9 @@ tile782:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready786
+	JMP     ready776
 
-zeros785:
+zeros775:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15553,7 +15431,7 @@ zeros785:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready786:
+ready776:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -15562,9 +15440,9 @@ ready786:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed788
+	JLE   summed778
 
-k787:
+k777:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z24
@@ -15609,12 +15487,12 @@ k787:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k787
+	JNE          k777
 
-summed788:
+summed778:
 	CMPQ         104(AX), $0x01
-	JLT          plain789
-	JEQ          relu790
+	JLT          plain779
+	JEQ          relu780
 	VBROADCASTSS word_3f800000<>+0(SB), Z25
 	VPXORD       Z24, Z24, Z24
 	MOVQ         BX, R12
@@ -15725,9 +15603,9 @@ summed788:
 	VCMPPS       $0x1e, Z24, Z26, K1
 	VMOVUPS.Z    Z25, K1, Z24
 	VMULPS       Z24, Z23, Z23
-	JMP          plain789
+	JMP          plain779
 
-relu790:
+relu780:
 	VPXORD  Z24, Z24, Z24
 	VMAXPS  Z0, Z24, Z0
 	VADDPS  Z24, Z0, Z0
@@ -15825,7 +15703,7 @@ relu790:
 	VADDPS  Z24, Z23, Z23
 	VMOVUPS Z23, Z23
 
-plain789:
+plain779:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -15865,19 +15743,19 @@ plain789:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same784
+	JEQ     same774
 	ADDQ    $0x00000080, BX
 
-same784:
+same774:
 	SUBQ $0x00000020, SI
-	JMP  tile782
+	JMP  tile772
 
-next783:
+next773:
 	TESTQ     SI, SI
-	JLE       end781
+	JLE       end771
 	CMPQ      SI, $0x10
-	JEQ       one791
-	JLT       part792
+	JEQ       one781
+	JLT       part782
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -15885,9 +15763,9 @@ next783:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros793
+	JEQ       zeros783
 	CMPQ      104(AX), $0x02
-	JEQ       zeros793
+	JEQ       zeros783
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -15923,9 +15801,9 @@ next783:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	JMP       ready794
+	JMP       ready784
 
-zeros793:
+zeros783:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15951,7 +15829,7 @@ zeros793:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready794:
+ready784:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -15959,9 +15837,9 @@ ready794:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed796
+	JLE   summed786
 
-k795:
+k785:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z24
@@ -16006,12 +15884,12 @@ k795:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k795
+	JNE          k785
 
-summed796:
+summed786:
 	CMPQ         104(AX), $0x01
-	JLT          plain797
-	JEQ          relu798
+	JLT          plain787
+	JEQ          relu788
 	VBROADCASTSS word_3f800000<>+0(SB), Z25
 	VPXORD       Z24, Z24, Z24
 	MOVQ         BX, DX
@@ -16122,9 +16000,9 @@ summed796:
 	VCMPPS       $0x1e, Z24, Z26, K2
 	VMOVUPS.Z    Z25, K2, Z24
 	VMULPS       Z24, Z23, Z23
-	JMP          plain797
+	JMP          plain787
 
-relu798:
+relu788:
 	VPXORD  Z24, Z24, Z24
 	VMAXPS  Z0, Z24, Z0
 	VADDPS  Z24, Z0, Z0
@@ -16222,7 +16100,7 @@ relu798:
 	VADDPS  Z24, Z23, Z23
 	VMOVUPS Z23, Z23
 
-plain797:
+plain787:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -16258,14 +16136,14 @@ plain797:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end781
+	JMP     end771
 
-one791:
+one781:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros799
+	JEQ     zeros789
 	CMPQ    104(AX), $0x02
-	JEQ     zeros799
+	JEQ     zeros789
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -16289,9 +16167,9 @@ one791:
 	VMOVUPS (SI), Z10
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z11
-	JMP     ready800
+	JMP     ready790
 
-zeros799:
+zeros789:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -16305,7 +16183,7 @@ zeros799:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready800:
+ready790:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -16313,9 +16191,9 @@ ready800:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed802
+	JLE   summed792
 
-k801:
+k791:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z12
@@ -16335,12 +16213,12 @@ k801:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k801
+	JNE              k791
 
-summed802:
+summed792:
 	CMPQ         104(AX), $0x01
-	JLT          plain803
-	JEQ          relu804
+	JLT          plain793
+	JEQ          relu794
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, DX
@@ -16403,9 +16281,9 @@ summed802:
 	VCMPPS       $0x1e, Z12, Z14, K1
 	VMOVUPS.Z    Z13, K1, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain803
+	JMP          plain793
 
-relu804:
+relu794:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -16455,7 +16333,7 @@ relu804:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain803:
+plain793:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -16479,20 +16357,20 @@ plain803:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end781
+	JMP     end771
 
-part792:
+part782:
 	CMPQ      SI, $0x08
-	JGT       more805
+	JGT       more795
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros806
+	JEQ       zeros796
 	CMPQ      104(AX), $0x02
-	JEQ       zeros806
+	JEQ       zeros796
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -16516,9 +16394,9 @@ part792:
 	VMOVUPS.Z (SI), K1, Y10
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y11
-	JMP       ready807
+	JMP       ready797
 
-zeros806:
+zeros796:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -16532,7 +16410,7 @@ zeros806:
 	VPXORD Y10, Y10, Y10
 	VPXORD Y11, Y11, Y11
 
-ready807:
+ready797:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -16540,9 +16418,9 @@ ready807:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed809
+	JLE   summed799
 
-k808:
+k798:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y12
@@ -16562,12 +16440,12 @@ k808:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k808
+	JNE              k798
 
-summed809:
+summed799:
 	CMPQ         104(AX), $0x01
-	JLT          plain810
-	JEQ          relu811
+	JLT          plain800
+	JEQ          relu801
 	VBROADCASTSS word_3f800000<>+0(SB), Y13
 	VPXORD       Y12, Y12, Y12
 	MOVQ         BX, DX
@@ -16630,9 +16508,9 @@ summed809:
 	VCMPPS       $0x1e, Y12, Y14, K2
 	VMOVUPS.Z    Y13, K2, Y12
 	VMULPS       Y12, Y11, Y11
-	JMP          plain810
+	JMP          plain800
 
-relu811:
+relu801:
 	VPXORD  Y12, Y12, Y12
 	VMAXPS  Y0, Y12, Y0
 	VADDPS  Y12, Y0, Y0
@@ -16682,7 +16560,7 @@ relu811:
 	VADDPS  Y12, Y11, Y11
 	VMOVUPS Y11, Y11
 
-plain810:
+plain800:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -16706,18 +16584,18 @@ plain810:
 	VMOVUPS Y10, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y11, K1, (CX)
-	JMP     end781
+	JMP     end771
 
-more805:
+more795:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros812
+	JEQ       zeros802
 	CMPQ      104(AX), $0x02
-	JEQ       zeros812
+	JEQ       zeros802
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -16741,9 +16619,9 @@ more805:
 	VMOVUPS.Z (SI), K1, Z10
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z11
-	JMP       ready813
+	JMP       ready803
 
-zeros812:
+zeros802:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -16757,7 +16635,7 @@ zeros812:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready813:
+ready803:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -16765,9 +16643,9 @@ ready813:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed815
+	JLE   summed805
 
-k814:
+k804:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z12
@@ -16787,12 +16665,12 @@ k814:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k814
+	JNE              k804
 
-summed815:
+summed805:
 	CMPQ         104(AX), $0x01
-	JLT          plain816
-	JEQ          relu817
+	JLT          plain806
+	JEQ          relu807
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, DX
@@ -16855,9 +16733,9 @@ summed815:
 	VCMPPS       $0x1e, Z12, Z14, K2
 	VMOVUPS.Z    Z13, K2, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain816
+	JMP          plain806
 
-relu817:
+relu807:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -16907,7 +16785,7 @@ relu817:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain816:
+plain806:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -16932,7 +16810,7 @@ plain816:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end781:
+end771:
 	VZEROUPPER
 	RET
 
@@ -16941,45 +16819,45 @@ end781:
 TEXT ·sparseGemm512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end818
+	JLE  end808
 	CMPQ 40(AX), $0x00
-	JLE  end818
+	JLE  end808
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile819:
+tile809:
 	CMPQ SI, $0x00000040
-	JLT  next820
+	JLT  next810
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row822:
+row812:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros824
+	JEQ     zeros814
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
 	VMOVUPS 192(R11), Z3
-	JMP     ready825
+	JMP     ready815
 
-zeros824:
+zeros814:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready825:
+ready815:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed827
+	JEQ   summed817
 
-term826:
+term816:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -16990,61 +16868,61 @@ term826:
 	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term826
+	JNE          term816
 
-summed827:
+summed817:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	VMOVUPS Z2, 128(R11)
 	VMOVUPS Z3, 192(R11)
 	DECQ    R10
-	JLE     last823
+	JLE     last813
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row822
+	JEQ     row812
 	ADDQ    80(AX), R8
-	JMP     row822
+	JMP     row812
 
-last823:
+last813:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same821
+	JEQ   same811
 	ADDQ  $0x00000100, BX
 
-same821:
+same811:
 	SUBQ $0x00000040, SI
-	JMP  tile819
+	JMP  tile809
 
-next820:
-tile828:
+next810:
+tile818:
 	CMPQ SI, $0x00000020
-	JLT  next829
+	JLT  next819
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row831:
+row821:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros833
+	JEQ     zeros823
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
-	JMP     ready834
+	JMP     ready824
 
-zeros833:
+zeros823:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready834:
+ready824:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed836
+	JEQ   summed826
 
-term835:
+term825:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -17053,37 +16931,37 @@ term835:
 	VFMADD231PS  64(R12), Z2, Z1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term835
+	JNE          term825
 
-summed836:
+summed826:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	DECQ    R10
-	JLE     last832
+	JLE     last822
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row831
+	JEQ     row821
 	ADDQ    80(AX), R8
-	JMP     row831
+	JMP     row821
 
-last832:
+last822:
 	ADDQ  $0x00000080, CX
 	ADDQ  $0x00000080, DX
 	TESTQ BX, BX
-	JEQ   same830
+	JEQ   same820
 	ADDQ  $0x00000080, BX
 
-same830:
+same820:
 	SUBQ $0x00000020, SI
-	JMP  tile828
+	JMP  tile818
 
-next829:
+next819:
 	TESTQ SI, SI
-	JLE   end818
+	JLE   end808
 	CMPQ  SI, $0x10
-	JEQ   one837
-	JLT   part838
+	JEQ   one827
+	JLT   part828
 	SUBQ  $0x10, SI
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
@@ -17093,25 +16971,25 @@ next829:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row839:
+row829:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros841
+	JEQ       zeros831
 	VMOVUPS   (R8), Z0
 	VMOVUPS.Z 64(R8), K1, Z1
-	JMP       ready842
+	JMP       ready832
 
-zeros841:
+zeros831:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready842:
+ready832:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed844
+	JEQ   summed834
 
-term843:
+term833:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17121,45 +16999,45 @@ term843:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term843
+	JNE          term833
 
-summed844:
+summed834:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	VMOVUPS Z1, K1, 64(R8)
 	DECQ    DI
-	JLE     last840
+	JLE     last830
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row839
+	JEQ     row829
 	ADDQ    80(AX), BX
-	JMP     row839
+	JMP     row829
 
-last840:
-	JMP end818
+last830:
+	JMP end808
 
-one837:
+one827:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row845:
+row835:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros847
+	JEQ     zeros837
 	VMOVUPS (R8), Z0
-	JMP     ready848
+	JMP     ready838
 
-zeros847:
+zeros837:
 	VPXORD Z0, Z0, Z0
 
-ready848:
+ready838:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed850
+	JEQ   summed840
 
-term849:
+term839:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17167,25 +17045,25 @@ term849:
 	VFMADD231PS  (R9), Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term849
+	JNE          term839
 
-summed850:
+summed840:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	DECQ    DI
-	JLE     last846
+	JLE     last836
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row845
+	JEQ     row835
 	ADDQ    80(AX), BX
-	JMP     row845
+	JMP     row835
 
-last846:
-	JMP end818
+last836:
+	JMP end808
 
-part838:
+part828:
 	CMPQ  SI, $0x08
-	JGT   more851
+	JGT   more841
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -17194,23 +17072,23 @@ part838:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row852:
+row842:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros854
+	JEQ       zeros844
 	VMOVUPS.Z (R8), K1, Y0
-	JMP       ready855
+	JMP       ready845
 
-zeros854:
+zeros844:
 	VPXORD Y0, Y0, Y0
 
-ready855:
+ready845:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed857
+	JEQ   summed847
 
-term856:
+term846:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17219,23 +17097,23 @@ term856:
 	VFMADD231PS  Y2, Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term856
+	JNE          term846
 
-summed857:
+summed847:
 	MOVQ    CX, R8
 	VMOVUPS Y0, K1, (R8)
 	DECQ    DI
-	JLE     last853
+	JLE     last843
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row852
+	JEQ     row842
 	ADDQ    80(AX), BX
-	JMP     row852
+	JMP     row842
 
-last853:
-	JMP end818
+last843:
+	JMP end808
 
-more851:
+more841:
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -17244,23 +17122,23 @@ more851:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row858:
+row848:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros860
+	JEQ       zeros850
 	VMOVUPS.Z (R8), K1, Z0
-	JMP       ready861
+	JMP       ready851
 
-zeros860:
+zeros850:
 	VPXORD Z0, Z0, Z0
 
-ready861:
+ready851:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed863
+	JEQ   summed853
 
-term862:
+term852:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17269,20 +17147,20 @@ term862:
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term862
+	JNE          term852
 
-summed863:
+summed853:
 	MOVQ    CX, R8
 	VMOVUPS Z0, K1, (R8)
 	DECQ    DI
-	JLE     last859
+	JLE     last849
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row858
+	JEQ     row848
 	ADDQ    80(AX), BX
-	JMP     row858
+	JMP     row848
 
-last859:
-end818:
+last849:
+end808:
 	VZEROUPPER
 	RET

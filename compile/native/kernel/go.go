@@ -32,7 +32,7 @@ func goSet() *Set {
 	s.Run[MaxCols] = columns(float32(math.Inf(-1)), maximum)
 	s.Run[Softmax], s.Run[LogSoftmax] = softmax, logSoftmax
 	s.Run[CopyRows], s.Run[Transpose], s.Run[Gemm] = copyRows, transpose, gemm
-	s.Run[CopyBlocks], s.Run[Fold], s.Run[SparseGemm] = copyBlocks, fold, sparseGemm
+	s.Run[CopyBlocks], s.Run[SparseGemm] = copyBlocks, sparseGemm
 	s.Run[Dropout] = dropout
 	s.Run[MaxOfFour], s.Run[MaxOfFourGrad] = maxOfFour, maxOfFourGrad
 	return s
@@ -275,21 +275,6 @@ func copyBlocks(a *Args) {
 	for k := range a.K {
 		block.Dst, block.A = unsafe.Add(a.Dst, k*a.TD), unsafe.Add(a.A, k*a.TA)
 		copyRows(&block)
-	}
-}
-
-func fold(a *Args) {
-	dst, width := numbers(a.Dst, a.N), a.N-a.K+1
-	clear(dst)
-	if width <= 0 {
-		return
-	}
-	for m := range a.M {
-		for k := range a.K {
-			for i, x := range numbers(unsafe.Add(a.A, m*a.SA+k*a.TA), width) {
-				dst[k+i] += x
-			}
-		}
 	}
 }
 

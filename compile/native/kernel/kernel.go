@@ -9,7 +9,7 @@
 //     value.
 //   - Sums over a row (SumRows, Gemv, Softmax) add element i to lane i mod 16, then add the lanes l and l+8, l and l+4,
 //     l and l+2, and the last two.
-//   - Sums over a column (SumCols) and over windows (Fold) add in ascending order, from 0.
+//   - Sums over a column (SumCols) add in ascending order, from 0.
 //   - NaN in any number that a result depends on gives NaN, also in Max and Clamp. The exceptions are the comparisons
 //     Greater and GreaterOrEqual.
 //
@@ -84,9 +84,6 @@ const (
 	// dst[k,m,n] = a[k,m,n], for K blocks of M rows of N numbers: the rows have the strides SD and SA, the blocks TD and
 	// TA.
 	CopyBlocks
-	// dst[n] = sum over m and k of a[m,k,n-k], with 0 <= n-k <= N-K: the gradient of N numbers of an image, from those of
-	// windows of K numbers. The N-K+1 numbers of row (m, k) begin m SA + k TA bytes from the first.
-	Fold
 	// dst[m,n] = first maximum of the window of the rows 2m and 2m+1 and the columns 2n and 2n+1 of a. NaN is the maximum.
 	MaxOfFour
 	// dst has b[m,n] where the window (m, n) of a has its first maximum, else 0, for 2M rows of 2N numbers of dst and a.
@@ -148,7 +145,6 @@ var kernels = [NumKernels]layout{
 	CopyRows:      {"CopyRows", matrix, matrix, absent, absent, ByRows | ByColumns},
 	Transpose:     {"Transpose", turned, matrix, absent, absent, ByRows | ByColumns},
 	CopyBlocks:    {"CopyBlocks", blocksDst, blocksA, absent, absent, 0},
-	Fold:          {"Fold", line, windows, absent, absent, 0},
 	MaxOfFour:     {"MaxOfFour", matrix, quads, absent, absent, 0},
 	MaxOfFourGrad: {"MaxOfFourGrad", quads, quads, matrix, absent, 0},
 	Dropout:       {"Dropout", line, random, absent, absent, 0},

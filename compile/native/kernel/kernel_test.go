@@ -34,8 +34,6 @@ func calls(k Kernel) (list []Args) {
 			a.SD = elem*m + gap
 		case CopyBlocks:
 			a.SD, a.TD, a.TA = elem*n+gap, m*(elem*n+gap)+2*gap, m*(elem*n+gap)+gap
-		case Fold:
-			a.SA, a.TA = inner*elem*n+gap, elem*n
 		case MaxOfFour:
 			a.SA = 2*elem*n + gap
 		case MaxOfFourGrad:
@@ -82,7 +80,7 @@ func calls(k Kernel) (list []Args) {
 				add(1, 2*n, inner)
 				add(n, 19, inner)
 			}
-		case k == CopyBlocks || k == Fold:
+		case k == CopyBlocks:
 			for _, inner := range []int{0, 1, 3, 5} {
 				add(3, n, inner)
 				add(n%7, n, inner)

@@ -1,4 +1,4 @@
-// Kernels for images: blocks of rows, sums over windows, and maxima of windows of 2 by 2.
+// Kernels for images: blocks of rows, and maxima of windows of 2 by 2.
 
 package main
 
@@ -11,9 +11,6 @@ import (
 
 func (m *machine) images() {
 	m.copyBlocks()
-	if !m.neon { // it cannot load only some lanes in the middle of a vector, so it uses the kernel in plain Go
-		m.fold()
-	}
 	m.maxOfFour()
 	m.maxOfFourGrad()
 }
@@ -74,74 +71,6 @@ func (m *machine) integers(name string, value func(i int) uint32, count int) ope
 		m.AddDatum(elem*i, operand.U32(value(i)))
 	}
 	return at
-}
-
-// everywhereInt returns a vector of an integer.
-func (m *machine) everywhereInt(x gp) vec {
-	v := m.vector()
-	if m.wide {
-		m.VPBROADCASTD(x.As32(), v)
-		return v
-	}
-	first := m.XMM()
-	m.VMOVD(x.As32(), first)
-	m.VPBROADCASTD(first, v)
-	return v
-}
-
-// inside returns the lanes of the integers from 0 to below the width.
-func (m *machine) inside(x, width, minusOne vec) lanemask {
-	if m.wide {
-		const lessThan = 1
-		k := m.K()
-		m.VPCMPUD(operand.U8(lessThan), width, x, k)
-		return lanemask{k: k}
-	}
-	below, mask := m.YMM(), m.YMM()
-	m.VPCMPGTD(x, width, below)
-	m.VPCMPGTD(minusOne, x, mask)
-	m.VPAND(below, mask, mask)
-	return lanemask{y: mask}
-}
-
-// fold writes dst[n] = sum over m and k of a[m,k,n-k]. A vector of results reads vectors that begin k numbers earlier,
-// without the lanes that are outside of the row.
-func (m *machine) fold() {
-	args, done := m.kernel("Fold"), m.label("end")
-	args.skipUnless(fieldN, done)
-	dst, a, step := args.load(fieldDst), args.load(fieldA), args.load(columnsA)
-	m.SUBQ(operand.U8(elem), step)
-	last, none := args.load(fieldN), m.newIndex()
-	m.INCQ(last)
-	m.SUBQ(args.at(fieldK), last)
-	m.CMOVQLT(none, last)
-	width, minusOne := m.everywhereInt(last), m.integer(1<<32-1)
-	column := m.copyOf(m.integers("columns", func(i int) uint32 { return uint32(i) }, m.lanes()))
-	m.eachVector(m.row(args.load(fieldN), m.lanes()), func(p place) {
-		total, out := m.vector(), m.label("out")
-		m.zero(total)
-		row, rows, loop := m.GP64(), args.load(fieldM), m.label("row")
-		m.LEAQ(p.of(a), row)
-		args.skipUnless(fieldM, out)
-		args.skipUnless(fieldK, out)
-		m.Label(loop)
-		at, x, left, inner := m.copyGP(row), m.copyOf(column), args.load(fieldK), m.label("window")
-		m.Label(inner)
-		v := m.load(mem(at, 0), &tail{lanemask: m.inside(x, width, minusOne)})
-		m.VADDPS(v, total, total)
-		m.VPADDD(minusOne, x, x)
-		m.ADDQ(step, at)
-		m.DECQ(left)
-		m.JNE(jump(inner))
-		m.ADDQ(args.at(strideA), row)
-		m.DECQ(rows)
-		m.JNE(jump(loop))
-		m.Label(out)
-		m.store(total, p.of(dst), p.tail)
-		m.addInt(uint32(m.lanes()), column, column)
-	})
-	m.Label(done)
-	m.end()
 }
 
 // windows are the numbers of as many windows of 2 by 2 as a vector has lanes: left and right ones of both rows. Pairs
