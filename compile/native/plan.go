@@ -64,8 +64,8 @@ const (
 	flatB
 )
 
-// blockSize is the number of elements of a block of a chain: the operands of a block, 8 KiB each, fit the first cache.
-const blockSize = 2048
+// blockSize is the number of elements of a block of a chain: the operands of a block, 4 KiB each, fit the first cache.
+const blockSize = 1024
 
 // Run computes the outputs. All inputs must be bound, and SetBags called for plans of several bags.
 func (p *Plan) Run() {
