@@ -339,8 +339,10 @@ func (r *runner) fillResult(ctx context.Context, c *Cell, t *training, result *R
 	result.Accuracy = t.Report.LastAccuracy(t.trial.LastEpochs, *s.TestAccuracy)
 	result.TrainBags, result.TestBags = s.Split.TrainBags, s.Split.TestBags
 	result.Seed = &t.trial.Program.Spec.Train.Seed.V
-	if r.e.Attention.Epochs != nil {
-		result.Attention = histograms(t.Report.Attention, r.e.Attention.Epochs)
+	for _, s := range t.Report.Attention {
+		if slices.Contains(r.e.Attention.Epochs, s.Epoch) {
+			result.Attention = append(result.Attention, s.Test.Histogram(s.Epoch, 0, 1))
+		}
 	}
 	return nil
 }

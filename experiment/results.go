@@ -19,6 +19,7 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/search"
 )
 
@@ -38,7 +39,7 @@ type Result struct {
 	Measures  measure.Values       `json:"measures,omitempty"` // on the test bags
 	Setting   string               `json:"setting,omitempty"`  // chosen from the grid
 	Trials    []search.TrialResult `json:"trials,omitempty"`   // one per setting of the grid
-	Attention []Histogram          `json:"attention,omitempty"`
+	Attention []train.Histogram    `json:"attention,omitempty"`
 	TrainBags int                  `json:"train_bags,omitempty"`
 	TestBags  int                  `json:"test_bags,omitempty"`
 	Seed      *int                 `json:"seed,omitempty"` // of the training; nil: an earlier version did not record it
@@ -66,19 +67,6 @@ func (r *Result) take(s *search.Search, chosen int) {
 	}
 }
 
-// Histogram has the counts of attention scores of the test bags after an epoch, in HistogramBins
-// bins of equal width from 0 to 1. Scores outside this range count in the first or last bin. Kinds
-// of instances that do not occur are omitted.
-type Histogram struct {
-	Epoch    int   `json:"epoch"`
-	Positive []int `json:"positive,omitempty"`
-	Negative []int `json:"negative,omitempty"`
-	Unknown  []int `json:"unknown,omitempty"`
-}
-
-// HistogramBins is the number of bins of a Histogram.
-const HistogramBins = 25
-
 // valid returns an error for lines that no run can have written.
 func (r *Result) valid() error {
 	switch {
@@ -89,8 +77,8 @@ func (r *Result) valid() error {
 	}
 	for _, h := range r.Attention {
 		for _, bins := range [][]int{h.Positive, h.Negative, h.Unknown} {
-			if bins != nil && len(bins) != HistogramBins {
-				return fmt.Errorf("a histogram has %d bins instead of %d", len(bins), HistogramBins)
+			if bins != nil && len(bins) != train.HistogramBins {
+				return fmt.Errorf("a histogram has %d bins instead of %d", len(bins), train.HistogramBins)
 			}
 			for _, n := range bins {
 				if n < 0 {

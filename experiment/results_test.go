@@ -5,7 +5,6 @@ package experiment
 import (
 	"encoding/json"
 	"errors"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,17 +13,7 @@ import (
 
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/train"
 )
-
-func TestHistogram(t *testing.T) {
-	got := histograms([]train.AttentionSnapshot{{Epoch: 3, Test: train.Scores{Positive: []float32{0, 0.039, 0.04, 1, 2,
-		1e30, float32(math.Inf(1)), -1, -1e30, float32(math.NaN())}}}, {Epoch: 4}}, []int{3})
-	if len(got) != 1 || got[0].Epoch != 3 || got[0].Positive[0] != 4 || got[0].Positive[1] != 1 ||
-		got[0].Positive[24] != 4 || got[0].Negative != nil {
-		t.Errorf("%+v", got)
-	}
-}
 
 // The line of a failed cell has no accuracy, so that nobody averages a 0; that of a cell without
 // correct predictions has one.

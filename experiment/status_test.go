@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
+	"github.com/miplc/miplc/train"
 )
 
 // The status has finished, failed and running cells. A process that ended or stopped writing is not
@@ -98,7 +99,7 @@ func many(b *testing.B, cells int) (dir string) {
 	}
 	lists := make([][]*Result, len(journals))
 	for i, c := range plan.Cells {
-		h := []Histogram{{Epoch: 1, Positive: make([]int, HistogramBins), Negative: make([]int, HistogramBins)}}
+		h := []train.Histogram{{Epoch: 1, Positive: make([]int, train.HistogramBins), Negative: make([]int, train.HistogramBins)}}
 		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Attention: h,
 			Assessment: runs.Assessment{Engine: "native"}}
 		lists[i%len(lists)] = append(lists[i%len(lists)], r)

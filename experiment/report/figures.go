@@ -13,6 +13,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/plot"
+	"github.com/miplc/miplc/train"
 )
 
 // figure is one SVG figure.
@@ -79,33 +80,20 @@ func setTitle(f experiment.SetFacts) string {
 }
 
 // scores adds the histograms of all splits, in the order of the epochs.
-func (r *Document) scores(at definition.Coord) []plot.ScoreCounts {
-	sums := map[int]*plot.ScoreCounts{}
+func (r *Document) scores(at definition.Coord) (list []train.Histogram) {
+	sums := map[int]*train.Histogram{}
 	for _, result := range r.results[at] {
 		for _, h := range result.Attention {
 			if sums[h.Epoch] == nil {
-				sums[h.Epoch] = &plot.ScoreCounts{Epoch: h.Epoch}
+				sums[h.Epoch] = &train.Histogram{Epoch: h.Epoch}
 			}
-			sum := sums[h.Epoch]
-			sum.Positive, sum.Negative, sum.Unknown = plus(sum.Positive, h.Positive), plus(sum.Negative, h.Negative),
-				plus(sum.Unknown, h.Unknown)
+			sums[h.Epoch].Add(h)
 		}
 	}
-	var list []plot.ScoreCounts
 	for _, epoch := range sorted(sums) {
 		list = append(list, *sums[epoch])
 	}
 	return list
-}
-
-func plus(a, b []int) []int {
-	if a == nil {
-		return slices.Clone(b)
-	}
-	for i := range min(len(a), len(b)) {
-		a[i] += b[i]
-	}
-	return a
 }
 
 // rFigure draws the measure over r, one panel per dataset, one curve per learner (the paper's Figure

@@ -107,7 +107,9 @@ func text(s string) Entry { return Entry{Text: s} }
 
 func (t *Table) String() string {
 	var b bytes.Buffer
-	t.markdown(&b)
+	if err := markdown.ExecuteTemplate(&b, "table", t); err != nil {
+		return err.Error()
+	}
 	return b.String()
 }
 

@@ -159,7 +159,7 @@ func folder(t testing.TB, seed uint64) string {
 		}
 		if c.Learner == "demipl" {
 			r.Setting = "train.lr=0.05"
-			r.Attention = []experiment.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)},
+			r.Attention = []train.Histogram{{Epoch: 1, Positive: bins(10, 12), Negative: bins(8, 14)},
 				{Epoch: 5, Positive: bins(15, 24), Negative: bins(0, 6)}}
 		}
 		lines = append(lines, jsonText(r)+"\n")
@@ -239,7 +239,7 @@ func BenchmarkReport(b *testing.B) {
 
 // bins counts values per bin, from low to high.
 func bins(low, high int) []int {
-	list := make([]int, experiment.HistogramBins)
+	list := make([]int, train.HistogramBins)
 	for i := low; i <= high; i++ {
 		list[i] = 1 + i%3
 	}

@@ -19,14 +19,7 @@ import (
 // ScoreRow is one row of a figure of attention scores: a learner after several epochs.
 type ScoreRow struct {
 	Name   string
-	Epochs []ScoreCounts
-}
-
-// ScoreCounts are the attention scores after one epoch, counted in bins of equal width, by the kind
-// of their instance; nil if there are none of the kind.
-type ScoreCounts struct {
-	Epoch                       int
-	Positive, Negative, Unknown []int
+	Epochs []train.Histogram
 }
 
 // AttentionRows draws the histograms of several learners below each other, one column per epoch
@@ -34,9 +27,6 @@ type ScoreCounts struct {
 func AttentionRows(title string, rows []ScoreRow) []byte {
 	return histograms(title, rows, 0, 1, 90+210*float64(len(rows)))
 }
-
-// attentionBins is the number of bins of the histograms.
-const attentionBins = 25
 
 // AttentionSnapshots draws the histograms of a run, one column per epoch, of its test bags, or of
 // its training bags if there are no test bags.
@@ -48,10 +38,9 @@ func AttentionSnapshots(title string, snapshots []train.AttentionSnapshot) []byt
 		}
 	}
 	low, high := scoreRange(scores)
-	epochs := make([]ScoreCounts, len(snapshots))
+	epochs := make([]train.Histogram, len(snapshots))
 	for i, s := range scores {
-		epochs[i] = ScoreCounts{snapshots[i].Epoch, count(s.Positive, low, high), count(s.Negative, low, high),
-			count(s.Unknown, low, high)}
+		epochs[i] = s.Histogram(snapshots[i].Epoch, low, high)
 	}
 	return histograms(title, []ScoreRow{{Epochs: epochs}}, low, high, 310)
 }
@@ -68,7 +57,7 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 	floor := -2.0 // or the largest whole decimal logarithm below all shares that are not 0
 	for _, r := range rows {
 		for i := range r.Epochs {
-			for _, k := range r.Epochs[i].kinds() {
+			for _, k := range kindsOf(&r.Epochs[i]) {
 				floor = min(floor, math.Floor(math.Log10(0.95*k.least)))
 			}
 		}
@@ -91,7 +80,7 @@ func histograms(title string, rows []ScoreRow, low, high, height float64) []byte
 			p.X.Min, p.X.Max = low, high
 			p.Y.Min, p.Y.Max, p.Y.Tick.Marker = floor, 0, percentTicks
 			p.addGrid()
-			for _, k := range counts.kinds() {
+			for _, k := range kindsOf(&counts) {
 				p.addSteps(k.shares, paler(k.color), stroke(k.color))
 				if !slices.ContainsFunc(legend, func(e legendEntry) bool { return e.name == k.name }) {
 					legend = append(legend, legendEntry{name: k.name, fill: k.color})
@@ -111,8 +100,8 @@ type kindOf struct {
 	color  color.NRGBA
 }
 
-// kinds returns the histograms of the kinds that occur.
-func (c *ScoreCounts) kinds() (list []kindOf) {
+// kindsOf returns the histograms of the kinds that occur.
+func kindsOf(c *train.Histogram) (list []kindOf) {
 	add := func(name string, bins []int, color color.NRGBA) {
 		if sum := float64(total(bins)); sum > 0 {
 			k := kindOf{name, make([]float64, len(bins)), 1, color}
@@ -159,19 +148,6 @@ func scoreRange(scores []train.Scores) (low, high float64) {
 		}
 	}
 	return low, high
-}
-
-// count counts values in bins of equal width. Values outside the range count in the first or last
-// bin.
-func count(values []float32, low, high float64) []int {
-	bins := make([]int, attentionBins)
-	for _, v := range values {
-		if !math.IsNaN(float64(v)) {
-			at := (float64(v) - low) / (high - low) * attentionBins
-			bins[int(max(0, min(at, attentionBins-1)))]++
-		}
-	}
-	return bins
 }
 
 // addSteps draws bins as filled outlines above the x axis, one for every sequence of bins that are

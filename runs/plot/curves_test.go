@@ -2,7 +2,11 @@
 
 package plot
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/miplc/miplc/train"
+)
 
 // comparisons returns the figures of a made-up experiment.
 func comparisons() map[string]func() []byte {
@@ -24,15 +28,15 @@ func comparisons() map[string]func() []byte {
 	}
 	weights := CurvePanel{"MNIST-MIPL", []Curve{{"r = 1", []Point{{0.0001, 0.9, 0.2}, {0.001, 0.95, 0.01},
 		{0.1, 0.8, 0}}}}}
-	counts := func(positive, negative int) (list []ScoreCounts) {
+	counts := func(positive, negative int) (list []train.Histogram) {
 		for epoch := 1; epoch <= 3; epoch++ {
-			c := ScoreCounts{Epoch: 10 * epoch, Positive: make([]int, 25), Negative: make([]int, 25)}
+			c := train.Histogram{Epoch: 10 * epoch, Positive: make([]int, 25), Negative: make([]int, 25)}
 			c.Positive[12+4*(epoch-1)], c.Negative[12-4*(epoch-1)], c.Negative[0] = positive, negative, epoch-1
 			list = append(list, c)
 		}
 		return list
 	}
-	unknown := ScoreRow{"MIPLGP", []ScoreCounts{{Epoch: 1, Unknown: []int{0, 1, 2}}}}
+	unknown := ScoreRow{"MIPLGP", []train.Histogram{{Epoch: 1, Unknown: []int{0, 1, 2}}}}
 	return map[string]func() []byte{
 		"over-r": func() []byte {
 			return Curves("Variants of the momentum", Axes{"r", "accuracy", false, 1, nil}, panels)
