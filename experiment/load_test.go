@@ -25,7 +25,7 @@ func TestBadFiles(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, file := range files {
-		e, err := definition.Load(filepath.ToSlash(file))
+		e, err := Load(filepath.ToSlash(file))
 		if err == nil {
 			_, err = loadSpecs(e)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
+	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
@@ -60,7 +61,7 @@ func (s *Selection) hasLearner(name string) bool {
 // Validate checks the file of an experiment with its specs and settings, and returns the number of
 // cells. It does not read data.
 func Validate(name string, overrides ...string) (cells int, err error) {
-	e, err := definition.Load(name, overrides...)
+	e, err := Load(name, overrides...)
 	if err != nil {
 		return 0, err
 	}
@@ -71,32 +72,81 @@ func Validate(name string, overrides ...string) (cells int, err error) {
 	return cells, nil
 }
 
+// Load reads the file of an experiment. If it has errors, those of its specs and their settings are reported with them.
+func Load(name string, overrides ...string) (*definition.Experiment, error) {
+	e, err := definition.Draft(name, overrides...)
+	if e == nil || err == nil {
+		return e, err
+	}
+	var errs diag.List
+	errs.AddError(diag.Pos{}, err)
+	if !e.TooLarge() {
+		loadCells(e, &errs)
+	}
+	return nil, errs.Err()
+}
+
 // loadSpecs reads the specs of all cells, including those that are not selected, because a file
 // with errors is rejected as a whole. It reports all errors at their positions in that file. The map is
 // by coordinates without split.
 func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, error) {
 	var errs diag.List
-	loaded, cache := map[definition.Coord][]gridPoint{}, map[string]*language.Spec{}
-	for _, d := range e.Data {
-		for _, r := range d.R {
-			for i := range e.Learners {
-				l := &e.Learners[i]
-				if !l.Has(d.Name.V, r) {
-					continue
-				}
-				for _, v := range l.Variants() {
-					list := loadGrid(e, l, &d, r, v, cache, &errs)
-					checkHalving(e, l, list, &errs)
-					checkValidation(e, l, e.SplitsOf(&d), list, &errs)
-					loaded[l.On(d.Name.V, r, v)] = list
-				}
-			}
-		}
-	}
+	loaded := loadCells(e, &errs)
 	if errs.Err() == nil {
 		checkDuplicates(e, loaded, &errs)
 	}
 	return loaded, errs.Err()
+}
+
+// loadCells reads the specs of all cells. Of learners with errors, and of those whose datasets all have errors, it checks
+// only single settings.
+func loadCells(e *definition.Experiment, errs *diag.List) map[definition.Coord][]gridPoint {
+	loaded, cache := map[definition.Coord][]gridPoint{}, map[string]*language.Spec{}
+	for i := range e.Learners {
+		l, checked := &e.Learners[i], false
+		for _, d := range e.Data {
+			for _, r := range d.R {
+				if d.Faulty || l.Faulty || !l.Has(d.Name.V, r) {
+					continue
+				}
+				for _, v := range l.Variants() {
+					list := loadGrid(e, l, &d, r, v, cache, errs)
+					checkHalving(e, l, list, errs)
+					checkValidation(e, l, e.SplitsOf(&d), list, errs)
+					loaded[l.On(d.Name.V, r, v)], checked = list, true
+				}
+			}
+		}
+		if !checked {
+			checkSettings(e, l, errs)
+		}
+	}
+	return loaded
+}
+
+// checkSettings reports specs of a learner that cannot be read, and settings that they cannot have.
+func checkSettings(e *definition.Experiment, l *definition.Learner, errs *diag.List) {
+	check := func(spec schema.Str, set []language.Assignment, grid []language.Axis) {
+		if spec.V == "" { // an error of the file
+			return
+		}
+		var overrides []schema.Override
+		for _, s := range set {
+			overrides = append(overrides, s.Override())
+		}
+		if l.Vary != nil {
+			grid = append(slices.Clip(grid), *l.Vary)
+		}
+		locateErrors(e, language.ReadFaults(spec.V, overrides, grid).Err(), l, spec, errs)
+	}
+	check(l.Spec, l.Set, l.Grid)
+	for _, c := range l.Cases {
+		spec := l.Spec
+		if c.Spec.V != "" {
+			spec = c.Spec
+		}
+		check(spec, append(slices.Clip(l.Set), c.Set...), c.Grid)
+	}
 }
 
 // checkHalving reports halving of a learner that is fitted in one step.

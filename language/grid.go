@@ -155,6 +155,19 @@ func (a *Axis) draw(seed uint64, i int) Assignment {
 	return Assignment{a.Key, rangeForms[a.Range.Form](a.Range, u), a.Range.Pos}
 }
 
+// nth returns value i of each axis that has so many. A range has one value.
+func nth(axes []Axis, i int) (set []Assignment) {
+	for _, a := range axes {
+		switch {
+		case a.Range != nil && i == 0:
+			set = append(set, a.draw(0, 0))
+		case i < len(a.Values):
+			set = append(set, a.Values[i])
+		}
+	}
+	return set
+}
+
 // MaxGrid is the maximum number of settings of a search.
 const MaxGrid = 1000
 
@@ -175,8 +188,9 @@ func GridSchema(most int, ranges bool) schema.Object {
 	return schema.Object{"type": "object", "maxProperties": most, "additionalProperties": value}
 }
 
-// ReadGrid reads a map from keys to lists of values or ranges. The result is not nil unless there is an error. check
-// reports keys that the grid must not have, and whether the grid leaves out a key without a value.
+// ReadGrid reads a map from keys to lists of values or ranges, without keys that have errors. The result is not nil
+// unless there is an error. check reports keys that the grid must not have, and whether the grid leaves out a key
+// without a value.
 func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, value *schema.Node) (skip bool)) []Axis {
 	if !n.IsMap() {
 		r.AddFault(n.Errorf("%s must be a map such as {train.lr: [0.01, 0.05]}, not %s", path, n.Describe()))
@@ -186,11 +200,12 @@ func ReadGrid(r *schema.Reader, path string, n *schema.Node, check func(key, val
 	for i, key := range n.Keys() {
 		var a Axis
 		var values []*schema.Node
+		before := len(r.Faults())
 		if !check(key, n.Items()[i]) {
 			a, values = readAxis(r, key, n.Items()[i])
 		}
 		CheckSetting(r, path, key, values...)
-		if a.Range != nil || len(a.Values) > 0 {
+		if len(r.Faults()) == before && (a.Range != nil || len(a.Values) > 0) {
 			axes = append(axes, a)
 		}
 	}

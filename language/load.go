@@ -56,7 +56,11 @@ func TrainedNames() []string {
 // Load reads a spec: a file, or a shipped spec by its name. Overrides such as "train.epochs=5" are
 // applied in order. All errors are returned in one diag.List.
 func Load(name string, overrides ...string) (*Spec, error) {
-	return LoadWith(name, schema.Overrides(overrides))
+	s, err := LoadWith(name, schema.Overrides(overrides))
+	if err != nil {
+		_, err = Draft(name, overrides...) // all errors
+	}
+	return s, err
 }
 
 // LoadWith is Load with overrides that may be values of another file.
@@ -90,7 +94,45 @@ func Draft(name string, overrides ...string) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return draft(file, src, schema.Overrides(overrides))
+	s, err := draft(file, src, schema.Overrides(overrides))
+	if s == nil {
+		return nil, err
+	}
+	var all diag.List
+	all.AddError(diag.Pos{}, err)
+	s.searchFaults(name, overrides, &all)
+	return s, all.Err()
+}
+
+// ReadFaults returns the errors of single values of a spec with overrides and with the values of a grid, but not those
+// of values that do not fit each other.
+func ReadFaults(name string, overrides []schema.Override, grid []Axis) (all diag.List) {
+	const most = 20 // values of a key
+	file, src, err := Dialect.ReadNamed(name)
+	if err != nil {
+		all.AddError(diag.Pos{}, err)
+		return all
+	}
+	for i := range most {
+		set := nth(grid, i)
+		if i > 0 && len(set) == 0 {
+			break
+		}
+		with := slices.Clip(overrides)
+		for _, one := range set {
+			with = append(with, one.Override())
+		}
+		_, found, _, err := parse(file, src, with)
+		found.AddError(diag.Pos{}, err)
+		for _, d := range found {
+			if !slices.ContainsFunc(all, func(had diag.Diagnostic) bool {
+				return had.Text == d.Text && (had.Pos == d.Pos || d.Pos.Setting != "")
+			}) {
+				all.Add(d)
+			}
+		}
+	}
+	return all
 }
 
 func draft(name string, src []byte, overrides []schema.Override) (*Spec, error) {

@@ -122,6 +122,17 @@ func (s *Spec) CheckSearch(name string, overrides []string) error {
 	return err
 }
 
+// searchFaults adds the errors of values in the grid of the file itself, such as those of a term that the loss lacks.
+func (s *Spec) searchFaults(name string, overrides []string, errs *diag.List) {
+	own := slices.DeleteFunc(slices.Clone(s.Search.Grid), func(a Axis) bool { return a.Pos().File != s.File })
+	for _, d := range ReadFaults(name, schema.Overrides(overrides), own) {
+		if d.Pos.File == s.File && d.Pos.Setting != "" {
+			d.Text, d.Pos.Setting = "search.grid: "+d.Text, ""
+			errs.Add(s.AtUserLine(d))
+		}
+	}
+}
+
 // locate adds errors of a trial at the settings that cause them.
 func (s *Spec) locate(err error, set []Assignment, errs *diag.List) {
 	var found diag.List

@@ -85,11 +85,16 @@ func TestWrongSearches(t *testing.T) {
 	}
 }
 
-// All mistakes of a grid are reported together, each at its place: unknown keys, values and ranges.
+// All mistakes of a grid are reported together, each at its place: unknown keys and entries of lists, values and ranges.
 func TestAllErrorsOfGrid(t *testing.T) {
-	_, err := Parse("s.yaml", []byte("name: s\nextends: demipl\nsearch:\n  grid:\n    train.ler: {log: [0, 1]}\n    train.lr: "+
-		"{log: [0, 1]}\n    train.momentum: {uniform: [0.5, 2]}\n    train.batch: [1, 0, 2]\n    dat.shape: null\n"+
-		"    train.optimizer: [adam, adm]\n"))
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("s.yaml", []byte("name: s\nextends: demipl\nsearch:\n  grid:\n    train.ler: {log: [0, 1]}\n"+
+		"    train.lr: {log: [0, 1]}\n    loss.atention: [0, 1]\n    train.momentum: {uniform: [0.5, 2]}\n"+
+		"    train.batch: [1, 0, 2]\n    dat.shape: null\n    loss.attention: [0.1, x]\n"+
+		"    train.optimizer: [adam, adm]\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load("s.yaml")
 	var places []string
 	list, _ := diag.ListOf(err)
 	for _, d := range list {
@@ -99,10 +104,12 @@ func TestAllErrorsOfGrid(t *testing.T) {
 		"5:11 search.grid: unknown key \"ler\" in train",
 		"5:23 train.ler: a logarithmic range needs numbers above 0, not 0",
 		"6:22 train.lr: a logarithmic range needs numbers above 0, not 0",
-		"7:37 search.grid: train.momentum must be between 0 and 1 (1 excluded), not 2",
-		"8:22 search.grid: train.batch must be between 1 and 1000000, not 0",
-		"9:5 search.grid: unknown key \"dat\" at the top level",
-		"10:29 search.grid: train.optimizer cannot be \"adm\"",
+		"7:21 search.grid: the list has no atention, only disambiguation, attention",
+		"8:37 search.grid: train.momentum must be between 0 and 1 (1 excluded), not 2",
+		"9:22 search.grid: train.batch must be between 1 and 1000000, not 0",
+		"10:5 search.grid: unknown key \"dat\" at the top level",
+		"11:27 search.grid: attention.weight must be a number, not the text \"x\"",
+		"12:29 search.grid: train.optimizer cannot be \"adm\"",
 	}
 	if !slices.Equal(places, want) {
 		t.Errorf("errors:\n%s\nwant:\n%s", strings.Join(places, "\n"), strings.Join(want, "\n"))

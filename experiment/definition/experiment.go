@@ -45,6 +45,7 @@ type DataSet struct {
 	Synth  *Synth     // generator; nil: File
 	R      []int      // numbers of false positive labels; {Stored}: as in the file
 	Splits *Splits    // nil: those of the experiment
+	Faulty bool       // has errors, in a draft
 
 	pos diag.Pos
 }
@@ -92,7 +93,13 @@ type Learner struct {
 	Cases []Case
 	// Published lists published accuracies of the learner.
 	Published []Published
+	Faulty    bool // has errors, in a draft
+
+	pos diag.Pos
 }
+
+// SetPos records the position of the learner in the file.
+func (l *Learner) SetPos(pos diag.Pos) { l.pos = pos }
 
 // Published is a published accuracy, as text, e.g. "0.976±0.008".
 type Published struct {
@@ -184,6 +191,7 @@ type Item struct {
 	Where
 
 	Table, Figure schema.Str // Kind as the file writes it
+	faulty        bool       // has errors, in a draft
 	pos           diag.Pos
 }
 

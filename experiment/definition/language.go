@@ -223,7 +223,12 @@ var settingsType = schema.CustomType{
 		}
 		list := to.(*[]language.Assignment)
 		for i, key := range n.Keys() {
-			*list = append(*list, settingOf(r, path, key, n.Items()[i]))
+			value, before := n.Items()[i], len(r.Faults())
+			checkKey(r)(key, value)
+			language.CheckSetting(r, path, key, value)
+			if len(r.Faults()) == before {
+				*list = append(*list, language.Assignment{Key: key.Raw(), Value: value.Flow(), Pos: value.Pos()})
+			}
 		}
 	},
 }
@@ -232,12 +237,6 @@ var settingsType = schema.CustomType{
 var notForSpecs = []struct{ key, instead string }{
 	{"data.set", "data"}, {"data.split", "splits"}, {"data.generated", "data"}, {"data.labels", "labels of the dataset"},
 	{"name", "name"}, {"extends", "spec"},
-}
-
-func settingOf(r *schema.Reader, path string, key, value *schema.Node) language.Assignment {
-	checkKey(r)(key, value)
-	language.CheckSetting(r, path, key, value)
-	return language.Assignment{Key: key.Raw(), Value: value.Flow(), Pos: value.Pos()}
 }
 
 // checkKey returns a function that reports keys which the experiment sets itself, for language.ReadGrid.

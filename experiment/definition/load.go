@@ -3,8 +3,11 @@
 package definition
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 )
@@ -13,9 +16,22 @@ import (
 // "splits.count=3" are applied in order. It returns all errors in one diag.List. It does not read
 // the specs and data that the experiment names.
 func Load(name string, overrides ...string) (*Experiment, error) {
-	e := &Experiment{}
-	doc, err := Language.Load(name, schema.Overrides(overrides), e)
-	return e.settled(doc, err)
+	e, err := Draft(name, overrides...)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Draft is like Load, but also returns the correct parts of an experiment with errors, so that its specs can be checked.
+// Settings with errors are missing in a draft, and Faulty marks their datasets and learners. The experiment is nil if the
+// file cannot be read at all.
+func Draft(name string, overrides ...string) (*Experiment, error) {
+	file, src, err := Language.ReadNamed(name)
+	if err != nil {
+		return nil, err
+	}
+	return draft(file, src, schema.Overrides(overrides))
 }
 
 // IsExperiment reports whether a file, or a shipped file of that name, has more keys of experiments
@@ -31,18 +47,23 @@ func moreExperiment(name string) int {
 
 // Parse reads an experiment from text; file is its name in messages.
 func Parse(file string, src []byte) (*Experiment, error) {
-	e := &Experiment{}
-	doc, err := Language.Parse(file, src, nil, e)
-	return e.settled(doc, err)
+	e, err := draft(file, src, nil)
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
-// settled sets values that depend on other keys and checks the rules across keys.
-func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, error) {
+// draft reads an experiment, sets values that depend on other keys and checks the rules across keys.
+func draft(file string, src []byte, overrides []schema.Override) (*Experiment, error) {
+	e := &Experiment{}
+	doc, r, err := Language.Read(file, src, overrides, e)
 	if err != nil {
 		return nil, err
 	}
 	e.Document = doc
-	c := checker{e: e}
+	c := checker{e: e, errs: r.Faults()}
+	c.markFaulty(r)
 	c.splitRules(&e.Splits)
 	e.Splits.countFolds()
 	for i := range e.Data {
@@ -60,10 +81,39 @@ func (e *Experiment) settled(doc *schema.Document, err error) (*Experiment, erro
 		e.Reference.V = e.Learners[0].Name.V
 	}
 	c.rules()
-	if err := c.errs.Err(); err != nil {
-		return nil, err
+	return e, c.errs.Err()
+}
+
+// markFaulty marks the entries of data, learners and report in which the reader found an error: for each error, the last
+// entry that starts before it.
+func (c *checker) markFaulty(r *schema.Reader) {
+	type entry struct {
+		pos    diag.Pos
+		faulty *bool
 	}
-	return e, nil
+	var entries []entry
+	for i := range c.e.Data {
+		entries = append(entries, entry{c.e.Data[i].pos, &c.e.Data[i].Faulty})
+	}
+	for i := range c.e.Learners {
+		entries = append(entries, entry{c.e.Learners[i].pos, &c.e.Learners[i].Faulty})
+	}
+	for i := range c.e.Report {
+		entries = append(entries, entry{c.e.Report[i].pos, &c.e.Report[i].faulty})
+	}
+	order := func(a, b diag.Pos) int { return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col)) }
+	slices.SortFunc(entries, func(a, b entry) int { return order(a.pos, b.pos) })
+	for _, d := range r.Faults() {
+		last := new(bool)
+		for _, one := range entries {
+			if d.Pos.Setting != "" {
+				*one.faulty = true
+			} else if one.pos.File == d.Pos.File && order(one.pos, d.Pos) <= 0 && d.Pos.Col > c.e.Pos.Col { // no top-level key
+				last = one.faulty
+			}
+		}
+		*last = true
+	}
 }
 
 // settle sets r and splits of a dataset.

@@ -32,14 +32,13 @@ func (c *checker) rules() {
 			k.Folds.V)
 	}
 	c.known(c.e.Reference, c.learnerNames(), "learner")
-	// Too large experiments are rejected before their cells are enumerated.
-	if cells, trainings := c.e.Size(); cells > maxCells || trainings > maxTrainings {
+	if cells, trainings := c.e.Size(); c.e.TooLarge() {
 		c.add(c.e.Name.Pos, "the experiment has %d cells with %d settings; at most %d cells and %d settings are supported",
 			cells, trainings, maxCells, maxTrainings)
 	}
 	for i := range c.e.Report {
 		it := &c.e.Report[i]
-		if (it.Table.V == "") == (it.Figure.V == "") {
+		if !it.faulty && (it.Table.V == "") == (it.Figure.V == "") {
 			c.add(it.pos, "an entry of the report is either a table or a figure")
 		}
 		for _, name := range it.Learners {
@@ -57,9 +56,9 @@ func (c *checker) add(pos diag.Pos, format string, args ...any) *diag.Diagnostic
 
 func note(d *diag.Diagnostic, format string, args ...any) { *d = d.WithNote(format, args...) }
 
-// known reports a name that does not exist in the file.
+// known reports a name that does not exist in the file, unless names could not be read.
 func (c *checker) known(name schema.Str, names []string, what string) {
-	if slices.Contains(names, name.V) {
+	if slices.Contains(names, name.V) || slices.Contains(names, "") || len(names) == 0 {
 		return
 	}
 	d := c.add(name.Pos, "there is no %s %q in this experiment", what, name.V)
@@ -84,7 +83,7 @@ func (e *Experiment) CheckNames(datasets, learners []string) error {
 func (c *checker) unique(names []schema.Str, what string) {
 	first := map[string]schema.Str{}
 	for _, n := range names {
-		if was, found := first[n.V]; found {
+		if was, found := first[n.V]; found && n.V != "" {
 			note(c.add(n.Pos, "there are two %ss called %q", what, n.V), "the first is at %s", was.Pos)
 			continue
 		}
@@ -113,6 +112,9 @@ func (c *checker) dataRules() {
 	for i := range c.e.Data {
 		d := &c.e.Data[i]
 		names = append(names, d.Name)
+		if d.Faulty {
+			continue
+		}
 		switch {
 		case (d.File.V == "") == (d.Synth == nil):
 			note(c.add(d.pos, "a dataset needs either a file or a generator"), "give one of file: and synth:")
@@ -171,6 +173,9 @@ func (c *checker) learnerRules() {
 		}
 		for _, p := range l.Published {
 			c.known(p.Data, c.dataNames(), "dataset")
+		}
+		if l.Faulty {
+			continue
 		}
 		grids := slices.Clone(l.Grid)
 		for _, part := range l.Cases {
@@ -232,6 +237,13 @@ func (c *checker) whereRules(w Where) {
 	for _, name := range w.Data {
 		c.known(name, c.dataNames(), "dataset")
 	}
+}
+
+// TooLarge reports whether the experiment has more cells or settings than are supported. Such experiments are rejected
+// before their cells are enumerated.
+func (e *Experiment) TooLarge() bool {
+	cells, trainings := e.Size()
+	return cells > maxCells || trainings > maxTrainings
 }
 
 // Size returns the number of cells, and of trainings for all their settings.

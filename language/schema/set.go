@@ -4,6 +4,7 @@ package schema
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +69,10 @@ func (l *loader) override(root *Node, o Override) *Node {
 	}
 	out, err := l.put(root, path, v, pos, false)
 	if err != nil {
-		l.skip(diag.Errorf(pos, "%v", err))
+		d := diag.Diagnostic{Text: err.Error()}
+		errors.As(err, &d)
+		d.Pos = pos
+		l.skip(d)
 		return root
 	}
 	return out
@@ -193,7 +197,8 @@ func (n *Node) findEntry(name string) (index int, err error) {
 	case found > 1:
 		return 0, fmt.Errorf("the list has more than one %s: name one of %s", name, diag.Words(names))
 	case len(names) > 0:
-		return 0, fmt.Errorf("the list has no %s, only %s", name, diag.Words(names))
+		return 0, diag.Diagnostic{Text: fmt.Sprintf("the list has no %s, only %s", name, diag.Words(names)),
+			Suggestion: diag.Suggest(name, names)}
 	}
 	return 0, fmt.Errorf("the list has no %s", name)
 }

@@ -188,7 +188,7 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 		return nil, console.Usagef("miplc experiment: FILE is missing; shipped ones are %s", strings.Join(specs.Experiments(),
 			", "))
 	}
-	e, err := definition.Load(o.File, o.Set...)
+	e, err := experiment.Load(o.File, o.Set...)
 	if err != nil && definition.IsSpec(o.File) {
 		return nil, console.Usagef("miplc experiment: %s is the spec of one model: run miplc train %[1]s -o DIR, or name "+
 			"it in the learners of an experiment", o.File)
