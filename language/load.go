@@ -69,16 +69,21 @@ func LoadWith(name string, overrides []schema.Override) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseWith(file, src, overrides)
+	return complete(draft(file, src, overrides))
 }
 
 // Parse reads the spec src. name is its file for messages; the path in extends is relative to it.
 func Parse(name string, src []byte, overrides ...string) (*Spec, error) {
-	return parseWith(name, src, schema.Overrides(overrides))
+	return complete(draft(name, src, schema.Overrides(overrides)))
 }
 
-func parseWith(name string, src []byte, overrides []schema.Override) (*Spec, error) {
-	s, err := draft(name, src, overrides)
+// with returns the spec with more overrides.
+func (s *Spec) with(more []schema.Override) (*Spec, error) {
+	return complete(draft(s.File, s.source, slices.Concat(s.overrides, more)))
+}
+
+// complete returns a draft without errors.
+func complete(s *Spec, err error) (*Spec, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +161,7 @@ func draft(name string, src []byte, overrides []schema.Override) (*Spec, error) 
 // parse reads a spec. read are the faults of single values, conflicts those of
 // values that do not fit each other; err reports a file that is not a spec.
 func parse(name string, src []byte, overrides []schema.Override) (s *Spec, read, conflicts diag.List, err error) {
-	s = &Spec{File: name}
+	s = &Spec{File: name, source: src, overrides: overrides}
 	doc, r, err := Dialect.Read(name, src, overrides, s)
 	if err != nil {
 		return nil, nil, nil, err

@@ -22,6 +22,7 @@ import (
 var sameValues = []cmp.Option{
 	cmpopts.IgnoreTypes(diag.Pos{}),
 	cmpopts.IgnoreFields(Spec{}, "File", "Search"), // Search is not written
+	cmpopts.IgnoreUnexported(Spec{}),
 	cmpopts.IgnoreFields(Equation{}, "Expr", "At", "LineAt"),
 	cmpopts.IgnoreTypes(schema.Origin{}),
 	cmpopts.EquateEmpty(),

@@ -80,26 +80,24 @@ var searchGridType = schema.CustomType{
 	},
 }
 
-// LoadTrials loads the specs of the trials of a search: that of base, which name and overrides load, and others with
-// random settings from its grid. It returns their settings, too. Errors are reported at the values in the grid.
-func LoadTrials(base *Spec, name string, overrides []string) (list []*Spec, settings [][]Assignment, err error) {
-	s := &base.Search
-	if len(s.Grid) == 0 {
-		at := base.KeyPos("name")
-		return nil, nil, base.AtUserLine(diag.Errorf(at, "%s has no settings to search", base.Name.V).
+// Trials returns the specs of the trials of the search: the spec itself, and others with random settings from the grid.
+// It returns their settings, too. Errors are reported at the values in the grid.
+func (s *Spec) Trials() (list []*Spec, settings [][]Assignment, err error) {
+	if len(s.Search.Grid) == 0 {
+		return nil, nil, s.AtUserLine(diag.Errorf(s.KeyPos("name"), "%s has no settings to search", s.Name.V).
 			WithNote("add search: {grid: {train.lr: {log: [0.001, 0.1]}}} to the spec; docs/search.md lists the ranges"))
 	}
 	var errs diag.List
-	ids := map[string]bool{base.Identity(): true}
-	list, settings = []*Spec{base}, [][]Assignment{nil}
-	for _, set := range Draw(s.Grid, uint64(s.Seed.V), s.Trials.V-1) {
-		all := schema.Overrides(overrides)
-		for _, one := range set {
-			all = append(all, one.Override())
+	ids := map[string]bool{s.Identity(): true}
+	list, settings = []*Spec{s}, [][]Assignment{nil}
+	for _, set := range Draw(s.Search.Grid, uint64(s.Search.Seed.V), s.Search.Trials.V-1) {
+		overrides := make([]schema.Override, len(set))
+		for i, one := range set {
+			overrides[i] = one.Override()
 		}
-		spec, err := LoadWith(name, all)
+		spec, err := s.with(overrides)
 		if err != nil {
-			base.locate(err, set, &errs)
+			s.locate(err, set, &errs)
 			break // other draws from a wrong range are wrong, too
 		}
 		if id := spec.Identity(); !ids[id] {
@@ -111,14 +109,14 @@ func LoadTrials(base *Spec, name string, overrides []string) (list []*Spec, sett
 }
 
 // CheckSearch returns the errors of some settings of the search, if the spec itself has one. An inherited search need
-// not fit another model: then LoadTrials returns its errors.
-func (s *Spec) CheckSearch(name string, overrides []string) error {
+// not fit another model: then Trials returns its errors.
+func (s *Spec) CheckSearch() error {
 	if !slices.ContainsFunc(s.Search.Grid, func(a Axis) bool { return a.Pos().File == s.File }) {
 		return nil
 	}
 	few := *s
 	few.Search.Trials.V = min(s.Search.Trials.V, 3)
-	_, _, err := LoadTrials(&few, name, overrides)
+	_, _, err := few.Trials()
 	return err
 }
 

@@ -15,15 +15,14 @@ import (
 
 func TestShippedSearches(t *testing.T) {
 	for _, name := range specs.Models() {
-		few := []string{"search.trials=9"}
-		spec, err := Load(name, few...)
+		spec, err := Load(name, "search.trials=9")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if spec.Fitted() {
 			continue
 		}
-		list, settings, err := LoadTrials(spec, name, few)
+		list, settings, err := spec.Trials()
 		if err != nil || len(list) != 9 || len(settings) != 9 || settings[0] != nil || list[0] != spec {
 			t.Errorf("%s: %d trials, %v", name, len(list), err)
 		}
@@ -43,7 +42,7 @@ func TestSearchIsNoSetting(t *testing.T) {
 	if one.Identity() != other.Identity() || strings.Contains(string(one.YAML()), "search") {
 		t.Error("the search is part of the spec")
 	}
-	if list, _, err := LoadTrials(one, "demipl", nil); err != nil || len(list) != 5 || len(one.Search.Grid) != 3 {
+	if list, _, err := one.Trials(); err != nil || len(list) != 5 || len(one.Search.Grid) != 3 {
 		t.Errorf("%d trials, %+v, %v", len(list), one.Search.Grid, err)
 	}
 }
@@ -68,7 +67,7 @@ func TestWrongSearches(t *testing.T) {
 		}
 		s, err := Load("s.yaml")
 		if err == nil {
-			_, _, err = LoadTrials(s, "s.yaml", nil)
+			_, _, err = s.Trials()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -79,7 +78,7 @@ func TestWrongSearches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := LoadTrials(s, "s.yaml", nil); err == nil ||
+	if _, _, err := s.Trials(); err == nil ||
 		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
 		t.Errorf("%v", err)
 	}
@@ -200,10 +199,10 @@ func TestInheritedSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckSearch("s.yaml", nil); err != nil {
+		if err := s.CheckSearch(); err != nil {
 			t.Errorf("the spec is valid: %v", err)
 		}
-		list, _, err := LoadTrials(s, "s.yaml", nil)
+		list, _, err := s.Trials()
 		return list, err
 	}
 	_, err := load(spec)

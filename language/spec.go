@@ -31,6 +31,8 @@ type Spec struct {
 	Search  Search // not part of a complete spec
 
 	schema.Origin // of all settings, for messages
+	source        []byte
+	overrides     []schema.Override
 }
 
 // Data describes the source of the bags and their preparation; dataRows describes its keys.

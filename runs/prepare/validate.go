@@ -33,7 +33,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Validatio
 	if spec.CheckValidation() != nil {
 		return Validation{}, withShapes(nil, spec, folder)
 	}
-	if err := spec.CheckSearch(name, overrides); err != nil {
+	if err := spec.CheckSearch(); err != nil {
 		return Validation{}, err
 	}
 	sig, set, note, err := Describe(spec, folder)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/search"
@@ -62,7 +61,7 @@ func (o *trainOptions) searchPlan() (*runs.SearchPlan, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, settings, err := language.LoadTrials(base, o.Spec, set)
+	list, settings, err := base.Trials()
 	if err != nil {
 		return nil, console.Invalid(err)
 	}
