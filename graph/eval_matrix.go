@@ -23,6 +23,31 @@ func matMulAdd(out, x, y []float64, m, k, n int) {
 	}
 }
 
+// Move is the way of an element of an input to the result.
+type Move struct{ From, To int32 }
+
+// Moves returns, by input, the moves of an op that does nothing else; elements of the result that are not in any are
+// 0. It finds them by moving the numbers 1, 2, ....
+func (n *Node) Moves(instances, bags int) [][]Move {
+	in, origins := make([]*Tensor, len(n.In)), [][2]int32{{}} // input and element, by number
+	for i, x := range n.In {
+		in[i] = NewTensor(x.Shape.Concrete(instances, bags))
+		for j := range in[i].Data {
+			in[i].Data[j] = float64(len(origins))
+			origins = append(origins, [2]int32{int32(i), int32(j)})
+		}
+	}
+	out, moves := NewTensor(n.Shape.Concrete(instances, bags)), make([][]Move, len(in))
+	Check(ops[n.Op].eval(nil, n, in, out))
+	for to, number := range out.Data {
+		if number > 0 {
+			origin := origins[int(number)]
+			moves[origin[0]] = append(moves[origin[0]], Move{From: origin[1], To: int32(to)})
+		}
+	}
+	return moves
+}
+
 func evalTranspose(_ *Env, n *Node, in []*Tensor, out *Tensor) error {
 	st, s := ndarray.Strides(in[0].Shape), make([]int, len(out.Shape))
 	for i, p := range n.Attrs.Perm {

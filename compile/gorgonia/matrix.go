@@ -8,7 +8,6 @@ import (
 	"gorgonia.org/gorgonia"
 
 	"github.com/miplc/miplc/graph"
-	"github.com/miplc/miplc/internal/ndarray"
 )
 
 // gemm computes c = a b + beta c for row-major matrices. c is [m, n], the inner size is k. ta or
@@ -74,95 +73,26 @@ func lowerMatMul[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *go
 	return l.apply("MatMul", shape, run, grad, in...)
 }
 
-// permute copies x to out, reading it with the given strides.
-func permute[T Float](shape, strides []int) kernel[T] {
-	loops := ndarray.NewLoops(shape, ndarray.Strides(shape), strides)
-	return func(out []T, in [][]T, _ []int) { ndarray.CopyStrided(loops, out, in[0]) }
-}
-
-// lowerTranspose lowers a permutation of axes.
-func lowerTranspose[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	if len(n.Attrs.Perm) == 0 {
-		return lowerReshape(l, n, in)
-	}
-	shape, x := l.concrete(n), shapeOf(in[0])
-	own := ndarray.Strides(x)
-	there, result := make([]int, len(x)), ndarray.Strides(shape)
-	back := make([]int, len(x))
-	for i, p := range n.Attrs.Perm {
-		there[i] = own[p]
-		back[p] = result[i]
-	}
-	return l.linear(n, permute[T](shape, there), func(int) kernel[T] { return permute[T](x, back) }, in...)
-}
-
-// lowerReshape copies the value. If both nodes shared memory, gorgonia could overwrite a value that
-// another node still reads.
-func lowerReshape[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	run := func(out []T, in [][]T, _ []int) { copy(out, in[0]) }
-	return l.linear(n, run, func(int) kernel[T] { return run }, in...)
-}
-
-// lowerExpand repeats axes of size 1.
-func lowerExpand[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape, x := tensorShape(l.concrete(n)), shapeOf(in[0])
-	strides := ndarray.BroadcastStrides(x, shape)
-	return l.linear(n, permute[T](shape, strides), func(int) kernel[T] { return sumTo[T](shape, strides) }, in...)
-}
-
-// sumTo adds the elements of an array of the given shape to the elements of out that strides
-// select.
-func sumTo[T Float](shape, strides []int) kernel[T] {
-	loops := ndarray.NewLoops(shape, strides, ndarray.Strides(shape))
-	n, step := loops.Length(), loops.Step()[0]
-	return func(out []T, in [][]T, _ []int) {
-		sums := make([]float64, len(out))
-		loops.Each(func(at [3]int) {
-			for i, v := range in[0][at[1] : at[1]+n] {
-				sums[at[0]+i*step] += float64(v)
-			}
-		})
-		round(out, sums)
-	}
-}
-
-// lowerConcat lowers the concatenation along an axis.
-func lowerConcat[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := ndarray.Blocks(shape, axis)
-	wide := shape[axis] * step
-	widths, offsets := make([]int, len(in)), make([]int, len(in))
-	at := 0
-	for i, x := range in {
-		widths[i], offsets[i] = shapeOf(x)[axis]*step, at
-		at += widths[i]
-	}
+// lowerMove lowers an op that only moves elements, such as Transpose or Concat. The gradient adds up the copies of an
+// element, because Expand makes several.
+func lowerMove[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
+	moves := n.Moves(l.n, l.b)
 	run := func(out []T, in [][]T, _ []int) {
+		clear(out)
 		for i, x := range in {
-			ndarray.Paste(out, x, outer, widths[i], wide, offsets[i])
+			for _, m := range moves[i] {
+				out[m.To] = x[m.From]
+			}
 		}
 	}
 	back := func(i int) kernel[T] {
-		return func(out []T, in [][]T, _ []int) { ndarray.Cut(out, in[0], outer, widths[i], wide, offsets[i]) }
+		return func(out []T, in [][]T, _ []int) {
+			sums := make([]float64, len(out))
+			for _, m := range moves[i] {
+				sums[m.From] += float64(in[0][m.To])
+			}
+			round(out, sums)
+		}
 	}
 	return l.linear(n, run, back, in...)
-}
-
-// lowerPart lowers Slice (elements Start to End of an axis) and Pad (Start zeros before the input);
-// each is the gradient of the other.
-func lowerPart[T Float](l *lowerer[T], n *graph.Node, in []*gorgonia.Node) *gorgonia.Node {
-	shape, axis := l.concrete(n), n.Attrs.Axis
-	outer, step := ndarray.Blocks(shape, axis)
-	width, wide, offset := shape[axis]*step, shapeOf(in[0])[axis]*step, n.Attrs.Start*step
-	take := func(out []T, in [][]T, _ []int) { ndarray.Cut(out, in[0], outer, width, wide, offset) }
-	put := func(out []T, in [][]T, _ []int) {
-		clear(out)
-		ndarray.Paste(out, in[0], outer, width, wide, offset)
-	}
-	run, back := kernel[T](take), kernel[T](put)
-	if n.Op == graph.OpPad {
-		width, wide = wide, width
-		run, back = put, take
-	}
-	return l.linear(n, run, func(int) kernel[T] { return back }, in...)
 }
