@@ -203,7 +203,7 @@ def test_words_of_the_program(wrong: dict[str, Any], tmp_path: Path, program: Ca
     np.savez(tmp_path / "bags.npz", **{**GOOD, **wrong})
     said = program("data", "inspect", tmp_path / "bags.npz")["errors"]
     with pytest.raises(DataError) as caught:
-        _readers._from_arrays(Bags, {**GOOD, **wrong}, "candidates")
+        Bags._made(_readers._made({**GOOD, **wrong}, "candidates"))
     assert [p["text"] for p in caught.value.problems] == [p["text"] for p in said]
     with pytest.raises(DataError) as read:
         Bags.read(tmp_path / "bags.npz")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import inspect
 import itertools
 import json
 import numbers
@@ -12,16 +11,15 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _frames, _process, _words
-from .bags import Bags, class_name, is_missing, is_set, members
+from ._labels import class_name, is_missing, is_set, members
 from .errors import DataError
 
-_B = TypeVar("_B", bound=Bags)
 _ROLES = ("bag", "label", "candidates", "instance_label", "group")
 _WORDS = {
     "no rows after the header": "the frame has no rows",
@@ -31,8 +29,8 @@ _WORDS = {
 }
 
 
-def from_frame(kind: type[_B], frame: Any, arguments: Mapping[str, Any]) -> _B:
-    """Make bags of a frame with one row for each instance: the program reads it as a CSV file.
+def from_frame(frame: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of Bags, and generator, for a frame, which the program reads as a CSV file.
 
     The header of the file names all columns. The rows lack columns of numbers: these are taken from the frame.
     """
@@ -62,12 +60,11 @@ def from_frame(kind: type[_B], frame: Any, arguments: Mapping[str, Any]) -> _B:
         roles = ["label", "instance_label", *["candidates"] * (labels != "multi")]
         of_labels = {_folded(given.get(role, role)) for role in roles}
         values = [texts[at] for at in texts if _folded(columns[at][0]) in of_labels]
-        arrays["class_names"] = _classes(arrays["class_names"], [*values, arguments["classes"] or ()])
-    bags = _from_arrays(kind, arrays, labels)
-    own = {name: j for j, name in enumerate(bags.feature_names or ())}
+        arrays["class_names"] = _classes(arrays["class_names"], [*values, arguments.get("classes") or ()])
+    own = {name: j for j, name in enumerate(arrays["feature_names"].tolist())}
     names = given.get("features") or [name for name, _ in columns if name in own]
-    parts = [numeric[name] if name in numeric else bags.instances[:, own[name]] for name in names]
-    return bags._with_features(np.stack(parts, axis=1), names)
+    parts = [numeric[name] if name in numeric else arrays["instances"][:, own[name]] for name in names]
+    return {**_made(arrays, labels), "instances": np.stack(parts, axis=1), "feature_names": names, "generator": None}
 
 
 def _columns(frame: Any) -> list[tuple[str, Any]]:
@@ -131,16 +128,13 @@ def _classes(names: NDArray[np.str_], labels: Sequence[Any]) -> NDArray[Any]:
     return np.array([found[name] for name in names.tolist()])
 
 
-def read(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
-    """Read bags from a file."""
-    known = {*inspect.signature(kind.from_frame).parameters} - {"frame"} | {"max_bytes"}
-    for name in sorted({*arguments} - known):
-        raise TypeError(f"Bags.read has no argument {name!r}")
+def read(path: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of Bags, and generator, for a file. arguments are those of Bags.read."""
     given = dict(arguments)
     limit = _process.options(max_bytes=given.pop("max_bytes", None))
     if path.suffix.lower() == ".parquet":
-        return _read_parquet(kind, path, given)
-    return _from_arrays(kind, *_import(path, _arguments(given), limit))
+        return _read_parquet(path, given)
+    return _made(*_import(path, _arguments(given), limit))
 
 
 def _arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,7 +164,7 @@ def _import(
     return found, result["labels"]
 
 
-def _read_parquet(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _B:
+def _read_parquet(path: Path, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Read a file of the format Parquet, which the program does not read, with pandas."""
     pandas = _frames.import_pandas()
     try:
@@ -181,13 +175,13 @@ def _read_parquet(kind: type[_B], path: Path, arguments: Mapping[str, Any]) -> _
         text = "there is no such file" if isinstance(err, FileNotFoundError) else f"the file cannot be read: {err}"
         raise DataError(text, file=str(path)) from err
     try:
-        return kind.from_frame(frame, **arguments)
+        return from_frame(frame, arguments)
     except DataError as err:
         raise DataError([{**problem, "file": str(path), "line": None} for problem in err.problems]) from None
 
 
-def _from_arrays(kind: type[_B], arrays: Mapping[str, Any], labels: str) -> _B:
-    """Make bags of the arrays that the program wrote. labels is the kind of the labels."""
+def _made(arrays: Mapping[str, Any], labels: str) -> dict[str, Any]:
+    """Return the arguments of Bags, and generator, of arrays that the program wrote. labels is the kind of the labels."""
     matrix = arrays.get("labels" if labels == "multi" else "candidates")
     classes = arrays.get("class_names")
     if classes is None and matrix is not None:
@@ -198,19 +192,18 @@ def _from_arrays(kind: type[_B], arrays: Mapping[str, Any], labels: str) -> _B:
             return None
         return [None if c < 0 else classes[c] for c in arrays[key].tolist()]
 
-    bags = kind(
-        arrays["instances"],
-        arrays["offsets"],
-        labels=matrix if labels == "multi" else named("labels"),
-        candidates=matrix if labels in ("candidates", "noisy") else None,
-        classes=classes,
-        noisy=labels == "noisy",
-        names=arrays.get("bag_names"),
-        groups=arrays.get("groups"),
-        group_name=str(arrays["group_name"][0]) if "group_name" in arrays else "group",
-        coords=arrays.get("coords"),
-        instance_labels=named("instance_labels"),
-        feature_names=arrays.get("feature_names"),
-    )
-    bags.generator = str(arrays["generator"][0]) if "generator" in arrays else None
-    return bags
+    return {
+        "instances": arrays["instances"],
+        "offsets": arrays["offsets"],
+        "labels": matrix if labels == "multi" else named("labels"),
+        "candidates": matrix if labels in ("candidates", "noisy") else None,
+        "classes": classes,
+        "noisy": labels == "noisy",
+        "names": arrays.get("bag_names"),
+        "groups": arrays.get("groups"),
+        "group_name": str(arrays["group_name"][0]) if "group_name" in arrays else "group",
+        "coords": arrays.get("coords"),
+        "instance_labels": named("instance_labels"),
+        "feature_names": arrays.get("feature_names"),
+        "generator": str(arrays["generator"][0]) if "generator" in arrays else None,
+    }

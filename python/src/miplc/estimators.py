@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ._process import warn
-from .bags import Bags, as_bags, check_length, class_name, count, is_missing, is_rows, is_set, is_sets, listed
+from ._labels import class_name, count, is_missing, is_set, is_sets, listed
+from .bags import Bags, as_bags, check_length, is_rows
 from .errors import DataError, SpecError
 from .model import Model
 from .training import Callback, Run, Spec, train

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _frames, _process
-from .bags import Bags, is_set
+from ._labels import is_set
+from .bags import Bags
 from .errors import DataError, SpecError
 from .estimators import MIPLClassifier, MIPLMultiLabelClassifier, setting_keys
 from .training import Call, Run, Spec, has_run, prepared, run_program

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _frames, _process
-from .bags import Bags, count
+from ._labels import count
+from .bags import Bags
 from .errors import SpecError
 from .training import Spec, spec_argument
 
