@@ -184,52 +184,22 @@ func draw(s *definition.Synth, r int, folder bagfile.Folder) (*data.Dataset, err
 	return generate.Synth(s.Set.V, o)
 }
 
-// poolSplit returns split i of a dataset that was generated from pools.
-func poolSplit(s definition.Splits, i int, set *data.Dataset, o data.SplitSettings) (*data.Split, error) {
-	o.Seed = uint64(s.Seed.V)
-	list, err := generate.SplitPools(set.Bags(), set.Classes, s.Pools, i, o)
+// makeSplit returns split i of a dataset, counted from 1.
+func makeSplit(s definition.Splits, i int, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
+	if s.Pools == 0 {
+		one := s.At(i)
+		return prepare.OpenSplit(&one, set, folder)
+	}
+	list, err := generate.SplitPools(set.Bags(), set.Classes, s.Pools, i, data.SplitSettings{Train: s.Train.V,
+		Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
-		return nil, err
+		return nil, prepare.Misfit(&s.Split, err)
 	}
 	if len(list) < i {
 		return nil, fmt.Errorf("%d pools have only %d different splits with a share of %g training bags; reduce splits.count",
 			s.Pools, len(list), s.Train.V)
 	}
 	return list[i-1], nil
-}
-
-// makeSplit returns split i of a dataset, counted from 1.
-func makeSplit(e *definition.Experiment, s definition.Splits, i int, set *data.Dataset,
-	folder bagfile.Folder) (*data.Split, error) {
-	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName)
-	if err != nil {
-		return nil, e.AddSource(diag.Errorf(s.Group.Pos, "%v", err))
-	}
-	if s.Index.V == "" {
-		o := data.SplitSettings{Train: s.Train.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V + i - 1),
-			Validation: s.Validation.V, Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames()}
-		if s.Folds.V > 0 {
-			o.Folds, o.Fold, o.Seed = s.Folds.V, (i-1)%s.Folds.V+1, uint64(s.Seed.V+(i-1)/s.Folds.V)
-		}
-		if s.Pools > 0 {
-			return poolSplit(s, i, set, o)
-		}
-		return data.RandomSplit(set.Bags(), set.TrueLists(), o)
-	}
-	name := strings.ReplaceAll(s.Index.V, definition.SplitPlaceholder, strconv.Itoa(i))
-	path, err := prepare.FindData(schema.Str{V: name, Pos: s.Index.Pos}, folder)
-	if err != nil {
-		return nil, err
-	}
-	number := i
-	if name != s.Index.V { // one file per split
-		number = 1
-	}
-	read, err := data.OpenSplit(path, number, set.Bags(), set.BagNames)
-	if err == nil && groups != nil {
-		err = data.CheckGroups(read, groups)
-	}
-	return read, err
 }
 
 // holdOut splits off a share of the training bags of a split for choosing a setting: the result trains on the others
@@ -245,7 +215,7 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 		Stratify: c.Stratify, Seed: uint64(seed)})
 	if err != nil {
 		fault := diag.Diagnostic{Text: fmt.Sprintf("choose.%s of the training bags of split %d: %v", setting, number, err)}
-		if wrong, ok := errors.AsType[*data.SplitError](err); ok && wrong.Note != "" {
+		if wrong, ok := errors.AsType[*data.SplitError](err); ok {
 			fault = fault.WithNote("%s", wrong.Note)
 		}
 		return nil, fault

@@ -205,7 +205,7 @@ func (r *runner) bagsAndSplit(c *Cell) (*prepare.Bags, *data.Split, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	split, err := makeSplit(r.e, c.dataset.splits, c.Split, set.Dataset, c.dataset.folder)
+	split, err := makeSplit(c.dataset.splits, c.Split, set.Dataset, c.dataset.folder)
 	return set, split, err
 }
 

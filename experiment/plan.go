@@ -351,7 +351,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 	error) {
 	list, first := make([]*data.Split, in.splits.Count.V), map[string]int{}
 	for i := range list {
-		drawn, err := makeSplit(e, in.splits, i+1, set, in.folder)
+		drawn, err := makeSplit(in.splits, i+1, set, in.folder)
 		if err != nil {
 			return nil, splitError(e, d, in, err)
 		}
@@ -445,7 +445,7 @@ func anyKnown(set *data.Dataset, bags []int) bool {
 // splitError returns an error of a split at the setting or the index file that does not fit the
 // dataset.
 func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, err error) error {
-	wrong, ok := errors.AsType[*data.SplitError](err)
+	wrong, ok := errors.AsType[*prepare.SpecError](err)
 	if !ok {
 		at := d.Name
 		if in.splits.Index.Written() {
@@ -453,12 +453,11 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDatas
 		}
 		return dataErrorAt(e, at, in.facts, err)
 	}
-	pos := cmp.Or(in.splits.Place(wrong.Setting), in.splits.Index.Pos, d.Name.Pos)
-	shown := e.AddSource(diag.Errorf(pos, "%s: %s", in.facts.title(), wrong.Text))
-	if wrong.Note != "" {
-		shown = shown.WithNote("%s", wrong.Note)
-	}
-	return &prepare.SpecError{Err: shown}
+	list, _ := diag.ListOf(wrong.Err)
+	shown := list[0]
+	shown.Pos = cmp.Or(shown.Pos, in.splits.Index.Pos, d.Name.Pos)
+	shown.Text = in.facts.title() + ": " + shown.Text
+	return &prepare.SpecError{Err: e.AddSource(shown)}
 }
 
 // checkCompiles compiles the specs of a cell for its dataset and checks their measures on all splits,

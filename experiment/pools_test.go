@@ -33,11 +33,11 @@ splits: {count: 3, train: 0.6}
 	dealt := stagedSet{Splits: in.splits}
 	seen := map[string]bool{}
 	for i := range 3 {
-		split, err := makeSplit(e, in.splits, i+1, set, folder)
+		split, err := makeSplit(in.splits, i+1, set, folder)
 		if err != nil {
 			t.Fatal(err)
 		}
-		elsewhere, err := makeSplit(e, dealt.dataset(Work{}).splits, i+1, set, folder)
+		elsewhere, err := makeSplit(dealt.dataset(Work{}).splits, i+1, set, folder)
 		if err != nil || fmt.Sprint(elsewhere) != fmt.Sprint(split) {
 			t.Errorf("split %d of a shard is %v (%v), want %v", i+1, elsewhere, err, split)
 		}

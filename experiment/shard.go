@@ -204,7 +204,7 @@ func checkKeys(e *definition.Experiment, in *sharedDataset, groups []*group) err
 			continue
 		}
 		if splits[c.Split] == nil {
-			if splits[c.Split], err = makeSplit(e, in.splits, c.Split, set.Dataset, in.folder); err != nil {
+			if splits[c.Split], err = makeSplit(in.splits, c.Split, set.Dataset, in.folder); err != nil {
 				return err
 			}
 		}

@@ -6,8 +6,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
@@ -131,19 +132,25 @@ func hasName(list []schema.Str, name string) bool {
 	return len(list) == 0 || slices.ContainsFunc(list, func(s schema.Str) bool { return s.V == name })
 }
 
-// Splits defines how bags are split into training and test bags: at random, split i with seed
-// Seed+i-1, or by index files.
+// Splits defines how bags are split into training and test bags: at random, split i with seed Seed+i-1 or on fold i,
+// with the next seed after each repetition of the folds, or by index files.
 type Splits struct {
-	Count    schema.Int
-	Train    schema.Float // share of training bags; not used with folds
-	Stratify schema.Bool  // the same share of every class
-	Folds    schema.Int   // split i tests on fold i, with the next seed after each repetition; 0: no folds
-	// Validation is the share of the training bags that become validation bags; 0: none.
-	Validation schema.Float
-	Group      schema.Str // name of the groups of bags that stay in one part; empty: none
-	Seed       schema.Int
-	Index      schema.Str // path; {split} is replaced by the number of the split
-	Pools      int        // pools of the instances of a generated dataset, see generate.SplitPools; 0: no pools
+	Count schema.Int
+	language.Split
+	Pools int // pools of the instances of a generated dataset, see generate.SplitPools; 0: no pools
+}
+
+// At returns split i, from 1, as the split of a spec.
+func (s *Splits) At(i int) language.Split {
+	one := s.Split
+	one.Number.V, one.Seed.V = i, s.Seed.V+i-1
+	if folds := s.Folds.V; folds > 0 {
+		one.Fold.V, one.Seed.V = (i-1)%folds+1, s.Seed.V+(i-1)/folds
+	}
+	if name := strings.ReplaceAll(s.Index.V, SplitPlaceholder, strconv.Itoa(i)); name != s.Index.V {
+		one.Index.V, one.Number.V = name, 1 // one file per split
+	}
+	return one
 }
 
 // countFolds sets the number of splits to that of folds, unless the file sets it.
@@ -151,12 +158,6 @@ func (s *Splits) countFolds() {
 	if s.Folds.Written() && !s.Count.Written() {
 		s.Count = s.Folds
 	}
-}
-
-// Place returns the position of a setting that split.Error names; zero: the file does not set it.
-func (s *Splits) Place(setting data.SplitSetting) diag.Pos {
-	return []diag.Pos{data.SettingTrain: s.Train.Pos, data.SettingFolds: s.Folds.Pos,
-		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[setting]
 }
 
 // Choose defines how a setting of a grid is chosen in each cell: by a measure of a held-out share of the training bags,

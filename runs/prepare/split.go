@@ -11,9 +11,9 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// openSplit splits bags as the spec describes. Settings that do not fit the bags are a *SpecError,
+// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *SpecError,
 // wrong index files a *DataError.
-func openSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
+func OpenSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
 	if err != nil {
 		return nil, &SpecError{diag.Errorf(s.Group.Pos, "%v", err)}
@@ -23,7 +23,7 @@ func openSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*da
 		Seed: uint64(s.Seed.V)}
 	if s.Index.V == "" {
 		drawn, err := data.RandomSplit(set.Bags(), set.TrueLists(), o)
-		return drawn, misfit(s, err)
+		return drawn, Misfit(s, err)
 	}
 	path, err := FindData(s.Index, folder)
 	if err != nil {
@@ -43,7 +43,7 @@ func openSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*da
 		}
 		err = read.DrawValidation(set.Bags(), set.TrueLists(), o)
 	}
-	return read, misfit(s, err)
+	return read, Misfit(s, err)
 }
 
 // HoldOut splits off a share of the training bags of a split, or a fold: the result trains on the others, tests on
@@ -93,8 +93,8 @@ func HoldOutFolds(set *data.Dataset, whole *data.Split, grouped bool, o data.Spl
 	return list, nil
 }
 
-// misfit returns a *SpecError at the setting of the split that does not fit the bags.
-func misfit(s *language.Split, err error) error {
+// Misfit returns a *SpecError at the setting of the split that does not fit the bags.
+func Misfit(s *language.Split, err error) error {
 	wrong, ok := errors.AsType[*data.SplitError](err)
 	if !ok {
 		return err

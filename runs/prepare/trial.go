@@ -69,7 +69,7 @@ func (o *opener) trial(spec *language.Spec) (*train.Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	split, err := openSplit(&spec.Data.Split, set.Dataset, o.folder)
+	split, err := OpenSplit(&spec.Data.Split, set.Dataset, o.folder)
 	if err != nil {
 		return nil, err
 	}

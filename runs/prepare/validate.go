@@ -58,7 +58,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Validatio
 		v.note(prototypes(spec).CheckMemory())
 	}
 	if set != nil {
-		if _, err := openSplit(&spec.Data.Split, set, folder); err != nil {
+		if _, err := OpenSplit(&spec.Data.Split, set, folder); err != nil {
 			return Validation{}, located(spec, err)
 		}
 	}
