@@ -3,6 +3,7 @@
 package runs
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -10,9 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/plot"
@@ -105,20 +104,8 @@ func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 	for _, a := range o.Rules.Grid {
 		keys = append(keys, a.Key)
 	}
-	number := func(v *float64) string {
-		if v == nil {
-			return ""
-		}
-		return strconv.FormatFloat(*v, 'g', -1, 64)
-	}
-	var text strings.Builder
-	w := csv.NewWriter(&text)
-	lines := [][]string{slices.Concat([]string{"trial", "chosen"}, keys, []string{"epochs", "rungs", s.Measure.Name})}
-	if s.Measure.Name != measure.Accuracy {
-		lines[0] = append(lines[0], measure.Accuracy)
-	}
-	lines[0] = slices.Concat(lines[0], search.FoldColumns(o.Rules.Folds.V), []string{"parameters", "seconds", "diverged",
-		"error"})
+	by, folds := s.Measure.Name, o.Rules.Folds.V
+	lines := [][]string{slices.Concat([]string{"trial", "chosen"}, keys, search.Columns("", by, folds))}
 	for i := range s.Results {
 		r := &s.Results[i]
 		line := []string{strconv.Itoa(i + 1), strconv.FormatBool(i == chosen)}
@@ -129,15 +116,11 @@ func (o *SearchTask) trialsCSV(s *search.Search, chosen int) []byte {
 			}
 			line = append(line, value)
 		}
-		line = append(line, strconv.Itoa(r.Epochs), strconv.Itoa(len(r.Rungs)), number(r.Value))
-		if s.Measure.Name != measure.Accuracy {
-			line = append(line, number(r.Accuracy))
-		}
-		lines = append(lines, slices.Concat(line, r.FoldCells(o.Rules.Folds.V), []string{strconv.Itoa(r.Parameters),
-			strconv.FormatFloat(r.Seconds, 'f', 3, 64), strconv.FormatBool(r.Diverged), r.Error}))
+		lines = append(lines, slices.Concat(line, r.Cells(by, folds)))
 	}
-	_ = w.WriteAll(lines) // into memory, which does not fail
-	return []byte(text.String())
+	var text bytes.Buffer
+	_ = csv.NewWriter(&text).WriteAll(lines) // into memory, which does not fail
+	return text.Bytes()
 }
 
 // writtenPlan is the content of searchPlan.

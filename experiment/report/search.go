@@ -11,7 +11,6 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/language"
@@ -194,12 +193,8 @@ func interval(differences, ratios []float64, lower, corrected bool) string {
 // trialsCSV returns a table with one line per trial, nil if there are none.
 func (r *Document) trialsCSV() []byte {
 	by, folds := r.Experiment.Choose.Measure.V, r.Experiment.Choose.Folds.V
-	measures := []string{"held_out_" + by}
-	if by != measure.Accuracy {
-		measures = append(measures, "held_out_accuracy")
-	}
-	lines := [][]string{slices.Concat([]string{"data", "r", "learner", "variant", "split", "trial", "setting", "chosen",
-		"epochs", "rungs"}, measures, search.FoldColumns(folds), []string{"parameters", "seconds", "diverged", "error"})}
+	lines := [][]string{slices.Concat([]string{"data", "r", "learner", "variant", "split", "trial", "setting", "chosen"},
+		search.Columns("held_out_", by, folds))}
 	for i := range r.cells {
 		c := &r.cells[i]
 		for j := range c.Trials {
@@ -209,10 +204,7 @@ func (r *Document) trialsCSV() []byte {
 				falseLabels = strconv.Itoa(c.R)
 			}
 			lines = append(lines, slices.Concat([]string{c.Data, falseLabels, c.Learner, c.Variant, strconv.Itoa(c.Split),
-				strconv.Itoa(j + 1), t.Setting, strconv.FormatBool(t.Setting == c.Setting), strconv.Itoa(t.Epochs),
-				strconv.Itoa(len(t.Rungs))}, []string{csvNumber(t.Value), csvNumber(t.Accuracy)}[:len(measures)],
-				t.FoldCells(folds),
-				[]string{strconv.Itoa(t.Parameters), csvNumber(&t.Seconds), strconv.FormatBool(t.Diverged), t.Error}))
+				strconv.Itoa(j + 1), t.Setting, strconv.FormatBool(t.Setting == c.Setting)}, t.Cells(by, folds)))
 		}
 	}
 	if len(lines) == 1 {

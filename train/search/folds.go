@@ -129,21 +129,34 @@ func Axis(by *measure.Measure, folds int) string {
 	return by.Title + " of held-out bags"
 }
 
-// FoldColumns returns the names of the columns of folds in tables of trials.
-func FoldColumns(folds int) (names []string) {
+// Columns returns the names of the columns of Cells. prefix is that of the measures, of which by chooses.
+func Columns(prefix, by string, folds int) []string {
+	names := []string{"epochs", "rungs", prefix + by}
+	if by != measure.Accuracy {
+		names = append(names, prefix+measure.Accuracy)
+	}
 	for i := range folds {
 		names = append(names, fmt.Sprint("fold_", i+1))
 	}
-	return names
+	return append(names, "parameters", "seconds", "diverged", "error")
 }
 
-// FoldCells returns the values of FoldColumns, empty for a trial that failed.
-func (r *TrialResult) FoldCells(folds int) []string {
-	cells := make([]string, folds)
-	for i, v := range r.Folds {
-		if i < folds {
-			cells[i] = strconv.FormatFloat(v, 'g', -1, 64)
+// Cells returns a line of a table of trials. Values that do not exist, such as those of a trial that failed, are empty.
+func (r *TrialResult) Cells(by string, folds int) []string {
+	number := func(v *float64) string {
+		if v == nil {
+			return ""
 		}
+		return strconv.FormatFloat(*v, 'g', -1, 64)
 	}
-	return cells
+	cells := []string{strconv.Itoa(r.Epochs), strconv.Itoa(len(r.Rungs)), number(r.Value)}
+	if by != measure.Accuracy {
+		cells = append(cells, number(r.Accuracy))
+	}
+	values := make([]string, folds)
+	for i := range min(folds, len(r.Folds)) {
+		values[i] = number(&r.Folds[i])
+	}
+	return slices.Concat(cells, values, []string{strconv.Itoa(r.Parameters), number(&r.Seconds),
+		strconv.FormatBool(r.Diverged), r.Error})
 }
