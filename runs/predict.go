@@ -1,18 +1,27 @@
-// How a model file predicts bags of a dataset, in memory and on disk.
+// How a model file predicts bags of a dataset, in memory and on disk. What a run reports is measured with the file that
+// users deploy.
 
 package runs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
 	goruntime "runtime"
+	"slices"
+	"sync/atomic"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
+	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/ndarray"
+	"github.com/miplc/miplc/internal/onnxpb"
 	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/runtime"
+	"github.com/miplc/miplc/train"
 )
 
 // PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model
@@ -57,4 +66,103 @@ func OptionsFor(set *data.Dataset) (options []runtime.Option, undo func()) {
 	}
 	options = append(options, runtime.WithLargeBags(), runtime.WithThreads(goruntime.GOMAXPROCS(0)))
 	return options, resources.LimitHeapGrowth()
+}
+
+// predictFunc predicts the probabilities of the classes of a bag, counted from 0.
+type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
+
+// predictParts predicts the bags of parts of the split one by one with a file of the model. It returns their
+// probabilities by part and the name of the engine that ran the file, see open.
+func (m *trainedModel) predictParts(ctx context.Context, parts []data.Part, content []byte) (
+	found map[string][][]float32, engine string, err error) {
+	predict, engine, closeModel, err := m.open(ctx, content)
+	if err != nil {
+		return nil, "", err
+	}
+	defer closeModel()
+	found = map[string][][]float32{}
+	for _, part := range parts {
+		if found[part.Name], err = predictAll(ctx, m.trial, part.Bags, predict); err != nil {
+			return nil, "", err
+		}
+	}
+	return found, engine, nil
+}
+
+// open opens a file of the model in the first of onnxruntime and onnx-go that is a back end of the file. It
+// skips onnxruntime only if there is no library and the user named none. If no back end is left, the
+// interpreter predicts. engine is the name of the back end, or of the interpreter.
+func (m *trainedModel) open(ctx context.Context, content []byte) (predict predictFunc, engine string,
+	closeModel func(), err error) {
+	if engine, err = selectEngine(content); err != nil || engine == engineInterpreter {
+		return interpreted(m.Program, m.Params), engine, func() {}, err
+	}
+	options, undo := OptionsFor(m.trial.Data)
+	model, err := runtime.OpenBytes(content, append(options, inBackend(engine))...)
+	if err != nil {
+		undo()
+		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
+	}
+	predict = func(set *data.Dataset, bag int) ([]float32, error) {
+		p, err := PredictBag(ctx, model, set, bag)
+		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
+	}
+	return predict, engine, func() { model.Close(); undo() }, nil
+}
+
+// selectEngine returns the name of the engine for open.
+func selectEngine(content []byte) (engine string, err error) {
+	file, err := onnxpb.ReadBytes(content)
+	if err != nil {
+		return "", err
+	}
+	meta, err := contract.Get(file)
+	if err != nil {
+		return "", err
+	}
+	names, err := checkable(meta.Backends)
+	for _, name := range []string{contract.BackendORT, contract.BackendONNXGo} {
+		if err == nil && slices.Contains(names, name) {
+			return name, nil
+		}
+	}
+	return engineInterpreter, err
+}
+
+// interpreted returns the prediction of the interpreter.
+func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
+	e := export.NewReference(p, params).Engine(engineInterpreter)
+	return func(set *data.Dataset, bag int) ([]float32, error) {
+		x, err := set.Bag(bag)
+		if err != nil {
+			return nil, err
+		}
+		probabilities, _, err := e.Predict(x, []int{set.Size(bag)})
+		return probabilities, err
+	}
+}
+
+// predictAll predicts bags on all cores: one bag per core, or one bag on all of them if the bags stay on disk, so that
+// only one is in memory.
+func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predictFunc) ([][]float32, error) {
+	found, errs := make([][]float32, len(bags)), make([]error, len(bags))
+	var failed atomic.Bool
+	parallel := 0
+	if t.Data.OnDisk() {
+		parallel = 1
+	}
+	resources.Each(len(bags), parallel, func(i int) {
+		if errs[i] = ctx.Err(); errs[i] != nil || failed.Load() {
+			return
+		}
+		bag := bags[i]
+		if found[i], errs[i] = predict(t.Data, bag); errs[i] != nil {
+			errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
+			failed.Store(true)
+		}
+	})
+	if err := cmp.Or(errs...); err != nil {
+		return nil, fmt.Errorf("accuracy of the exported model: %w", err)
+	}
+	return found, nil
 }

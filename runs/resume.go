@@ -52,10 +52,6 @@ func continueOn(p engines.Place, t *train.Trial, begun train.Identity, dir strin
 	asked := p.Device
 	engine := cmp.Or(p.Engine, t.Program.Spec.Train.Engine.V, engines.Auto)
 	switch {
-	case begun.Engine == engines.ORT:
-		return p, fmt.Errorf("the run in %s was started with the engine %s, which this version does not have, and another "+
-			"engine would change the results: start again with --force, or continue with the version that began it", dir,
-			engines.ORT)
 	case engine != engines.Auto && engine != begun.Engine:
 		return p, differs("engine", engine, begun.Engine)
 	case asked == engines.CPU && device == engines.Go: // no plugin was available at the start

@@ -1,5 +1,5 @@
-// Training as the command train does it: from trials to finished folders of runs, with resumption.
-
+// Package runs trains models and writes their folders: the checked model, the spec, the split,
+// metrics, figures and a summary. It resumes runs that were interrupted.
 package runs
 
 import (
