@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/internal/resources"
 )
 
 // CheckComplete returns an error if a library in ELF format ends before its segments do. Loading it would end
@@ -43,6 +44,12 @@ func CheckComplete(path string) error {
 // LoadError explains the loader's message about the library at path, for the end of a sentence about
 // that file.
 func LoadError(path, message string) error {
+	space, limited := resources.AddressSpace()
+	return loadError(path, message, space, limited)
+}
+
+// loadError is LoadError for a process whose address space may be limited.
+func loadError(path, message string, space float64, limited bool) error {
 	says := func(parts ...string) bool {
 		for _, part := range parts {
 			if strings.Contains(message, part) {
@@ -62,6 +69,10 @@ func LoadError(path, message string) error {
 	case says("invalid ELF header", "file too short", "cannot read file data", "not a mach-o file",
 		"not a valid Win32 application", "Exec format error"):
 		return fmt.Errorf("is not a shared library for %s, or is damaged", runtime.GOOS)
+	}
+	if limited && says("failed to map", "annot allocate memory", "bad_alloc") {
+		return fmt.Errorf("does not fit into the address space of the process: raise its limit of %s, or remove it with "+
+			"`ulimit -v unlimited`", resources.Bytes(space))
 	}
 	return fmt.Errorf("does not load: %s", message)
 }

@@ -54,8 +54,15 @@ func TestLoadError(t *testing.T) {
 		"libb.so.1: cannot open shared object file: No such file or directory":  "needs the library libb.so.1, which",
 		"/a.so: undefined symbol: f":                                            "does not load: /a.so: undefined symbol: f",
 		"dlopen(/a.so, 0x1): tried: '/a.so' (incompatible architecture (have x": "another processor",
+		"/a.so: failed to map segment from shared object":                       "does not load: /a.so: failed to map",
 	} {
-		if err := LoadError("/a.so", message); !strings.Contains(err.Error(), want) {
+		if err := loadError("/a.so", message, 0, false); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", message, err)
+		}
+	}
+	for _, message := range []string{"/a.so: failed to map segment from shared object",
+		"/a.so: cannot create shared object descriptor: Cannot allocate memory"} {
+		if err := loadError("/a.so", message, 1.5*(1<<30), true); !strings.Contains(err.Error(), "limit of 1.5 GiB") {
 			t.Errorf("%s: %v", message, err)
 		}
 	}

@@ -74,12 +74,19 @@ type Candidate struct {
 	Version string  `json:"version,omitempty"` // empty when unknown
 	Verdict Verdict `json:"verdict"`
 	Detail  string  `json:"detail,omitempty"` // why the verdict is not Found, or a remark
+
+	loadFailed bool
 }
 
 // NotFoundError reports that no place has a usable library.
 type NotFoundError struct {
 	Tried   []Candidate
 	noCache error // why the cache was not searched; nil if it was, or if the user named a library
+}
+
+// Installed reports whether the library that InstallLibrary writes is in the cache, but does not load.
+func (e *NotFoundError) Installed() bool {
+	return slices.ContainsFunc(e.Tried, func(c Candidate) bool { return c.Origin == FromCache && c.loadFailed })
 }
 
 // Named reports whether the user named a library, by an option or in the environment, that is not
@@ -118,6 +125,8 @@ func (e *NotFoundError) Error() string {
 // named.
 func (e *NotFoundError) Remedy() string {
 	switch {
+	case e.Installed():
+		return "make it loadable, or set " + EnvLibrary + " to a library of version " + minVersion + " or later"
 	case !e.Named():
 		return Remedy
 	case e.Tried[0].Origin == FromOption:
@@ -152,7 +161,7 @@ func (p places) find(path string, load func(path string) error) (Library, error)
 			if err == nil {
 				return Library{Path: absolute, Version: c.Version, Origin: c.Origin}, nil
 			}
-			c.Verdict, c.Detail = VerdictNotLibrary, err.Error()
+			c.Verdict, c.Detail, c.loadFailed = VerdictNotLibrary, err.Error(), true
 		}
 		if none.Tried = append(none.Tried, c); none.Named() {
 			none.noCache = nil

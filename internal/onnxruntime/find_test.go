@@ -3,12 +3,16 @@
 package onnxruntime
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/miplc/miplc/internal/libraries"
 )
 
 // machine is a fictitious linux/amd64 machine whose directories are all below a temporary
@@ -164,6 +168,33 @@ func TestFindPassesOverUnusable(t *testing.T) {
 	check("option", bad, "correct the path of the library")
 	m.env[EnvLibrary] = bad
 	check("environment", "", "correct or remove the environment variable "+EnvLibrary)
+}
+
+// A pinned library in the cache that does not load is not one to install again.
+func TestInstalledLibraryThatDoesNotLoad(t *testing.T) {
+	m := newMachine(t)
+	p := m.places()
+	p.pins = []libraries.Pin{{System: "linux/amd64", SHA256: fmt.Sprintf("%x", sha256.Sum256(nil))}}
+	find := func() *NotFoundError {
+		_, err := p.find("", func(string) error { return errors.New("does not fit") })
+		var missing *NotFoundError
+		if !errors.As(err, &missing) {
+			t.Fatal(err)
+		}
+		return missing
+	}
+	if missing := find(); missing.Installed() || !strings.Contains(missing.Error(), "runtime install") {
+		t.Errorf("an empty cache: %v", missing)
+	}
+	m.put("usr/lib/libonnxruntime.so")
+	if missing := find(); missing.Installed() {
+		t.Errorf("a library of the system: %v", missing)
+	}
+	m.put(strings.TrimPrefix(filepath.ToSlash(p.cachePath()), filepath.ToSlash(m.root)+"/"))
+	if missing := find(); !missing.Installed() || strings.Contains(missing.Error(), "runtime install") ||
+		!strings.Contains(missing.Error(), "does not fit") {
+		t.Errorf("a library in the cache: %v", missing)
+	}
 }
 
 // A library that another user could have replaced is not loaded from any place, and the error

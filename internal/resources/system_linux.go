@@ -17,13 +17,19 @@ func system() []Budget {
 	if free, ok := entry("/proc/meminfo", "MemAvailable:"); ok {
 		budgets = append(budgets, Budget{free * 1024, "free memory of this machine"})
 	}
-	var space syscall.Rlimit
-	if syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62 {
+	if space, limited := AddressSpace(); limited {
 		used, _ := entry("/proc/self/status", "VmSize:")
 		// Heaps and threads reserve half as much again as they use.
-		budgets = append(budgets, Budget{max(0, float64(space.Cur)-used*1024) * 2 / 3, "limit of address space, ulimit -v"})
+		budgets = append(budgets, Budget{max(0, space-used*1024) * 2 / 3, "limit of address space, ulimit -v"})
 	}
 	return budgets
+}
+
+// AddressSpace returns the limit of the address space of the process in bytes, if it has one.
+func AddressSpace() (limit float64, limited bool) {
+	var space syscall.Rlimit
+	limited = syscall.Getrlimit(syscall.RLIMIT_AS, &space) == nil && space.Cur < 1<<62
+	return float64(space.Cur), limited
 }
 
 // groups lists the memory that the control groups of the process leave, version 2 and 1. A line of

@@ -6,3 +6,6 @@ package resources
 
 // system returns no limits on these systems.
 func system() []Budget { return nil }
+
+// AddressSpace returns no limit.
+func AddressSpace() (limit float64, limited bool) { return 0, false }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,24 @@ import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ParameterGrid, ShuffleSplit, TimeSeriesSplit
 
-from miplc import Bags, DataError, MIPLClassifier, MIPLMultiLabelClassifier, SpecError, TrainingError, fit_many
+from miplc import (
+    Bags,
+    DataError,
+    FindingWarning,
+    MIPLClassifier,
+    MIPLMultiLabelClassifier,
+    SpecError,
+    TrainingError,
+    fit_many,
+)
 
 GRID: dict[str, list[Any]] = {"train__lr": [0.01, 0.05], "loss__attention": [0.001, 0.1]}
 
 
 def test_settings(bags: Bags) -> None:
     classifier = MIPLClassifier(train__epochs=3, random_state=2)
-    fits = fit_many(classifier, bags, params=GRID)
+    with pytest.warns(UserWarning, match="all scores are NaN, because no validation bags .* pass splits to fit_many"):
+        fits = fit_many(classifier, bags, params=GRID)
     assert fits.params == list(ParameterGrid(GRID)) and np.isnan(fits.scores).all()
     for params, (fitted,) in zip(fits.params, fits.estimators):
         assert fitted is not None
@@ -26,7 +37,10 @@ def test_settings(bags: Bags) -> None:
     assert "train__lr" not in classifier.get_params()
     with pytest.raises(SpecError, match="no setting has the measure accuracy to choose by"):
         _ = fits.best_params
-    by_loss = fit_many(classifier, bags, params=GRID, measure="loss")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", FindingWarning)
+        by_loss = fit_many(classifier, bags, params=GRID, measure="loss")
     losses = [fitted.run_.summary["loss"] for (fitted,) in by_loss.estimators if fitted is not None]
     assert by_loss.scores[:, 0].tolist() == losses and by_loss.best_index == np.argmin(losses)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _E = TypeVar("_E", MIPLClassifier, MIPLMultiLabelClassifier)
 _MOST = 1000  # runs of one call of the program
+_SCORING = 'pass splits to fit_many, set data__split__validation, or choose by measure="loss"'
 # The measures of the program by name: whether lower values are better, and whether they need true labels.
 _MEASURES: dict[str, dict[str, bool]] = json.loads(Path(__file__).with_name("_measures.json").read_text("utf-8"))
 
@@ -55,10 +56,7 @@ class Fits(Generic[_E]):
         """Number of the setting with the best mean score, from 0."""
         means = self.scores.mean(axis=1)
         if np.isnan(means).all():
-            raise SpecError(
-                f"no setting has the measure {self.measure} to choose by",
-                'pass splits to fit_many, set data__split__validation, or choose by measure="loss"',
-            )
+            raise SpecError(f"no setting has the measure {self.measure} to choose by", _SCORING)
         return int(np.nanargmin(means) if _MEASURES[self.measure]["lower"] else np.nanargmax(means))
 
     @property
@@ -164,7 +162,8 @@ def fit_many(
     weights of losses train together, which is faster than alone. The results are those of single fits on bags in the
     same order.
 
-    A training that fails is a warning, unless all fail.
+    A training that fails is a warning, unless all fail. Scores without bags to measure them by are NaN, which is a
+    warning, too.
 
     Parameters
     ----------
@@ -211,6 +210,9 @@ def fit_many(
         for text in run_program(args, call, estimator.callbacks, estimator.progress)["failed"]:
             _process.warn(f"a training failed: {text}")
         fits = _read(estimator, bags, combinations, count, folder, divisions is not None, measure)
+    if np.isnan(fits.scores).all():
+        part, remedy = ("validation", _SCORING) if divisions is None else ("test", "choose another measure")
+        _process.warn(f"all scores are NaN, because no {part} bags have the measure {measure}: {remedy}")
     return fits
 
 

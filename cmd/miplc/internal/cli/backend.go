@@ -87,7 +87,8 @@ func (f *backendFlags) Open(path string, more ...runtime.Option) (*runtime.Model
 }
 
 // ensureLibrary loads onnxruntime, and installs it if none is found. It installs nothing if the flag or
-// the environment names a library. If onnxruntime is not required, a failed installation is a warning.
+// the environment names a library. If onnxruntime is not required, a library that cannot be installed or loaded is a
+// warning.
 func ensureLibrary(ctx context.Context, con *console.Console, library string, required bool) error {
 	if !onnxruntime.Available() {
 		con.Notef("this program was built with CGO_ENABLED=0: models are checked in the interpreter, gorgonia and " +
@@ -99,9 +100,14 @@ func ensureLibrary(ctx context.Context, con *console.Console, library string, re
 	if err == nil || named != "" {
 		return err
 	}
-	con.Notef("onnxruntime, which checks models, is not on this machine: installing version %s",
-		onnxruntime.Version)
-	_, err = onnxruntime.InstallLibrary(ctx, libraries.InstallOptions{Progress: con.Progress()})
+	var missing *onnxruntime.NotFoundError
+	if !errors.As(err, &missing) || !missing.Installed() {
+		con.Notef("onnxruntime, which checks models, is not on this machine: installing version %s", onnxruntime.Version)
+		_, err = onnxruntime.InstallLibrary(ctx, libraries.InstallOptions{Progress: con.Progress()})
+		if err == nil {
+			_, err = onnxruntime.Start(library)
+		}
+	}
 	if err == nil || required || ctx.Err() != nil {
 		return err
 	}
