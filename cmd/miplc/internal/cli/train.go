@@ -48,8 +48,7 @@ type trainOptions struct {
 	Budget time.Duration
 	plan   *runs.SearchPlan // of the search: that of Spec, or the one to resume in Dir
 
-	list  []*language.Spec // specs of the runs to resume that DIR lists; empty: load Spec
-	names []runs.RunName   // of all runs
+	names []runs.RunName // of all runs without a search
 }
 
 // trainCommand returns the command.
@@ -146,14 +145,13 @@ func (o *trainOptions) flags(f *pflag.FlagSet) {
 
 // runTrain trains and prints the results.
 func runTrain(ctx context.Context, o *trainOptions) error {
-	continued := o.Spec == ""
 	if err := o.complete(); err != nil {
 		return err
 	}
-	if continued { // the same command continues, also if a signal comes before the training
-		o.Console.AllowAfterSignal(0, console.ExitInterrupted)
+	specs, err := o.resumed()
+	if err == nil && specs == nil {
+		specs, err = o.specs()
 	}
-	specs, err := o.specs()
 	if err != nil {
 		return err
 	}
@@ -176,19 +174,41 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	return o.train(ctx, trials)
 }
 
-// specs returns the specs of all trials. It sets plan for a search, else names.
-func (o *trainOptions) specs() (list []*language.Spec, err error) {
-	switch {
-	case o.Search:
-		if o.plan, err = o.searchPlan(); err != nil {
-			return nil, err
-		}
-		return o.plan.Specs, nil
-	case len(o.list) > 0: // to resume
-		return o.list, nil
+// specs returns the specs of all trials of Spec. It sets plan for a search, else names.
+func (o *trainOptions) specs() ([]*language.Spec, error) {
+	if o.Search {
+		return o.searchTrials()
 	}
-	list, o.names, err = o.combinations()
-	return list, err
+	return o.combinations()
+}
+
+// resumed returns the specs of the search or of the several runs in Dir, unless there is a Spec. If Dir has one run, it
+// sets Spec to that of the run.
+func (o *trainOptions) resumed() ([]*language.Spec, error) {
+	if o.Spec != "" {
+		return nil, nil
+	}
+	o.Console.AllowAfterSignal(0, console.ExitInterrupted) // the same command continues
+	found, err := runs.FindResumable(o.Dir)
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case o.Search && found.Search == nil && (err == nil || missing):
+		return nil, fmt.Errorf("there is no search in %s to resume: start one with miplc train SPEC --search -o %[1]s", o.Dir)
+	case missing:
+		return nil, fmt.Errorf("there is no run in %s to resume: start one with miplc train SPEC -o %[1]s", o.Dir)
+	case err != nil:
+		return nil, err
+	case found.Search != nil && (o.Trials > 0 || len(o.Set) > 0):
+		return nil, console.Usagef("miplc train: --trials and --set need SPEC: the search in %s continues with its own "+
+			"trials", o.Dir)
+	case found.Search != nil:
+		o.Search, o.plan = true, found.Search
+		return found.Search.Specs, nil
+	case len(found.Specs) > 0 && len(o.Set) > 0:
+		return nil, console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
+	}
+	o.Spec, o.names = found.Spec, found.Names
+	return found.Specs, nil
 }
 
 // train trains trials, which are runs, and prints the results.
@@ -217,9 +237,9 @@ func (o *trainOptions) train(ctx context.Context, trials []*train.Trial) error {
 	return o.Console.ResultOf(err, results, func(w io.Writer) { printAll(w, o, len(trials), results) })
 }
 
-// complete reports wrong flags. With Spec it adds the engine to Set. To resume without Spec, it sets Spec to that
-// of the run in Dir, or list and names to those of several runs.
+// complete reports flags that are missing or exclude each other, and adds the engine to the overrides of Spec.
 func (o *trainOptions) complete() error {
+	single := len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) == 0
 	switch {
 	case o.Dir == "" && o.Spec == "":
 		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs " +
@@ -232,34 +252,19 @@ func (o *trainOptions) complete() error {
 		return console.Usagef("miplc train: --trials and --budget are for --search")
 	case o.Budget < 0:
 		return console.Usagef("miplc train: --budget %v is negative", o.Budget)
-	case o.Search && len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
+	case o.Search && !single:
 		return console.Usagef("miplc train: --search trains one run: omit --seeds, --split-numbers, --grid and --setting, " +
 			"and set ranges with --set, as in --set 'search.grid.train.lr={log: [0.001, 0.1]}'")
 	case o.Spec == "" && !o.Resume:
 		return console.Usagef("miplc train: SPEC is missing; miplc specs lists the shipped ones")
-	case o.Spec != "":
-		// With Spec, --engine changes the spec. The spec of a resumed run must not change.
-		if o.Place.Engine != "" {
-			o.Set = append(o.Set, "train.engine="+o.Place.Engine)
-		}
-		return nil
-	case len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) > 0:
+	case o.Spec == "" && !single:
 		return console.Usagef("miplc train: SPEC is missing: --seeds, --split-numbers, --grid and --setting need it; " +
 			"--resume without SPEC continues the runs that DIR lists")
 	}
-	found, err := runs.FindResumable(o.Dir)
-	o.plan, o.Spec, o.list, o.names = found.Search, found.Spec, found.Specs, found.Names
-	switch missing := errors.Is(err, fs.ErrNotExist); {
-	case o.Search && o.plan == nil && (err == nil || missing):
-		return fmt.Errorf("there is no search in %s to resume: start one with miplc train SPEC --search -o %[1]s", o.Dir)
-	case missing:
-		return fmt.Errorf("there is no run in %s to resume: start one with miplc train SPEC -o %[1]s", o.Dir)
-	case o.plan != nil:
-		o.Search = true
-	case len(o.list) > 0 && len(o.Set) > 0:
-		return console.Usagef("miplc train: --set needs SPEC: the runs in %s continue with their own specs", o.Dir)
+	if o.Spec != "" && o.Place.Engine != "" { // the spec of a resumed run must not change
+		o.Set = append(o.Set, "train.engine="+o.Place.Engine)
 	}
-	return err
+	return nil
 }
 
 // explain adds the exit code of an invalid spec, and the command that continues.

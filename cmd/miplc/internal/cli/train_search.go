@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/search"
@@ -44,20 +45,12 @@ func (o *trainOptions) search(ctx context.Context, trials []*train.Trial) error 
 	})
 }
 
-// searchPlan returns the trials: those of the folder if there is no spec, else those of the section search of the spec.
-func (o *trainOptions) searchPlan() (*runs.SearchPlan, error) {
-	if o.Spec == "" {
-		if o.Trials > 0 || len(o.Set) > 0 {
-			return nil, console.Usagef("miplc train: --trials and --set need SPEC: the search in %s continues with its own "+
-				"trials", o.Dir)
-		}
-		return o.plan, nil
-	}
-	set := o.Set
+// searchTrials sets plan to the search of the spec and returns the specs of its trials.
+func (o *trainOptions) searchTrials() ([]*language.Spec, error) {
 	if o.Trials > 0 {
-		set = append(slices.Clone(set), fmt.Sprintf("search.trials=%d", o.Trials))
+		o.Set = append(o.Set, fmt.Sprintf("search.trials=%d", o.Trials))
 	}
-	base, err := o.load(set)
+	base, err := o.load(o.Set)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +58,8 @@ func (o *trainOptions) searchPlan() (*runs.SearchPlan, error) {
 	if err != nil {
 		return nil, console.Invalid(err)
 	}
-	return &runs.SearchPlan{Rules: base.Search, Specs: list, Settings: settings}, nil
+	o.plan = &runs.SearchPlan{Rules: base.Search, Specs: list, Settings: settings}
+	return list, nil
 }
 
 // showSearch shows the progress of a search.

@@ -31,15 +31,15 @@ type gridChoice struct {
 var repeatKeys = []string{"train.seed", "data.split.number", "data.split.fold", "data.split.seed",
 	"data.generated.seed"}
 
-// combinations loads the spec once for each combination of split, seed and values of the grid. Without any
-// of them it returns one spec with an empty name.
-func (o *trainOptions) combinations() (list []*language.Spec, names []runs.RunName, err error) {
+// combinations loads the spec once for each combination of split, seed and values of the grid, and sets names. Without
+// any of them it returns one spec, with an empty name.
+func (o *trainOptions) combinations() (list []*language.Spec, err error) {
 	choices, err := o.choices()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if n := language.CountCombinations(choices, maxRuns); n > maxRuns {
-		return nil, nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d "+
+		return nil, console.Usagef("miplc train: --seeds, --split-numbers, --grid and --setting give more than %d "+
 			"runs, the limit of one command", maxRuns)
 	}
 	var errs diag.List
@@ -52,17 +52,17 @@ func (o *trainOptions) combinations() (list []*language.Spec, names []runs.RunNa
 			}
 		}
 		name := runs.RunName{Name: strings.Join(parts, "-"), Setting: strings.Join(setting, "-")}
-		if slices.ContainsFunc(names, func(had runs.RunName) bool { return had.Name == name.Name }) {
-			return nil, nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name.Name)
+		if slices.ContainsFunc(o.names, func(had runs.RunName) bool { return had.Name == name.Name }) {
+			return nil, console.Usagef("miplc train: two runs would have the name %s: give every value once", name.Name)
 		}
 		spec, err := language.Load(o.Spec, set...)
-		list, names = append(list, spec), append(names, name)
+		list, o.names = append(list, spec), append(o.names, name)
 		addNew(&errs, err)
 		if len(errs) >= diag.MaxFound {
 			break
 		}
 	}
-	return list, names, o.invalid(errs.Err())
+	return list, o.invalid(errs.Err())
 }
 
 // addNew adds the errors of one more combination to those of others, which may have the same ones.

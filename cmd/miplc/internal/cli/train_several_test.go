@@ -40,14 +40,14 @@ func TestSettingsOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := &trainOptions{Spec: file, Seeds: []uint{1, 2}, Grid: []string{"model.numbers.fold=3,4", "data.split.seed=5,6"}}
-	_, names, err := o.combinations()
+	_, err := o.combinations()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []runs.RunName{{Name: "seed-1-fold-3-seed-5", Setting: "fold-3"},
 		{Name: "seed-1-fold-3-seed-6", Setting: "fold-3"}, {Name: "seed-1-fold-4-seed-5", Setting: "fold-4"}} {
-		if names[i] != want {
-			t.Errorf("run %d: %+v, want %+v", i, names[i], want)
+		if o.names[i] != want {
+			t.Errorf("run %d: %+v, want %+v", i, o.names[i], want)
 		}
 	}
 }
