@@ -3,6 +3,7 @@
 package native
 
 import (
+	"math/bits"
 	"slices"
 	"unsafe"
 
@@ -22,7 +23,9 @@ type convolving struct {
 	unfolded           unsafe.Pointer // [taps, positions]
 	turned             unsafe.Pointer // [positions, taps], in rows of rowSize elements
 	weights            unsafe.Pointer // [O, taps], in rows of rowSize elements
-	sparse             kernel.Sparse  // the gradient of a result without its zeros
+	gradient           unsafe.Pointer // of a result: [positions, O]
+	flags              []uint64       // of the numbers of a gradient that are not 0
+	sparse             kernel.Sparse  // the gradient without its zeros
 }
 
 func newConvolving(g *graph.Convolution, run *[kernel.NumKernels]func(*kernel.Args)) convolving {
@@ -47,20 +50,23 @@ func (p *planner) conv(n *graph.Node, in []ref,
 	compute func(c *convolving, dst, a, b unsafe.Pointer, from, to int)) ref {
 	dst, c := p.result(n), newConvolving(n.Convolution(p.instances), &p.Kernels.Run)
 	size, units := c.Taps()*c.Positions(), c.N
-	sizes := [...]int{c.Image(), 1, c.Positions() * rowSize(c.Taps()), c.O * rowSize(c.Taps())}
+	sizes := [...]int{c.Image(), 1, c.Positions() * rowSize(c.Taps()), c.O * rowSize(c.Taps()), 1}
 	switch {
 	case n.Op == graph.OpConv2DGradWeight:
 		units = c.KH * c.KW
-	case n.Op == graph.OpConv2D && c.Stride[1] > 1:
+	case n.Op == graph.OpConv2DGradInput:
+		sizes[4] = c.O * c.Positions()
+	case c.Stride[1] > 1:
 		sizes[1] = size
-	case n.Op == graph.OpConv2D:
-		sizes = [...]int{c.Image(), size, 1, 1}
+	default:
+		sizes = [...]int{c.Image(), size, 1, 1, 1}
 	}
 	sparse := n.Op != graph.OpConv2D && c.maybeSparse()
 	each := slices.Repeat([]convolving{c}, max(1, min(p.Threads, units)))
 	var more []extent
 	for i := range each {
 		if sparse {
+			each[i].flags = make([]uint64, c.O*c.Positions()/64+1)
 			each[i].sparse = make(kernel.Sparse, 0, c.O*c.Positions()+max(c.O, c.Positions()))
 		}
 		for _, size := range sizes {
@@ -73,7 +79,7 @@ func (p *planner) conv(n *graph.Node, in []ref,
 		bytes: [operands]int{4 * p.size(n), 4 * p.size(n.In[0]), 4 * p.size(n.In[1])},
 		loop: func(worker int, a *kernel.Args, from, to int) {
 			c, own := &each[worker], pointers[len(sizes)*worker:]
-			c.padded, c.unfolded, c.turned, c.weights = *own[0], *own[1], *own[2], *own[3]
+			c.padded, c.unfolded, c.turned, c.weights, c.gradient = *own[0], *own[1], *own[2], *own[3], *own[4]
 			compute(c, a.Dst, a.A, a.B, from, to)
 		},
 	})
@@ -120,11 +126,7 @@ func convGradWeight(p *planner, n *graph.Node, in []ref) ref {
 		for i := range c.N {
 			c.turn(c.pixels(x, i), from, to)
 			args.A = at(dy, i*c.O*pos)
-			if c.listRows(floats(args.A, c.O*pos), row) {
-				c.doSparse(args)
-			} else {
-				c.do(kernel.Gemm, args)
-			}
+			c.multiply(args)
 			args.C, args.SC = args.Dst, args.SD
 		}
 		for o := range c.O {
@@ -140,14 +142,11 @@ func convGradInput(p *planner, n *graph.Node, in []ref) ref {
 		pos, taps := c.Positions(), c.Taps()
 		row := 4 * rowSize(taps)
 		c.turnWeights(w)
-		args := kernel.Args{Dst: c.turned, B: c.weights, M: pos, N: taps, K: c.O, SD: row, SA: 4, TA: 4 * pos, SB: row}
+		args := kernel.Args{Dst: c.turned, A: c.gradient, B: c.weights, M: pos, N: taps, K: c.O, SD: row, SA: 4 * c.O, TA: 4,
+			SB: row}
 		for i := from; i < to; i++ {
-			args.A = at(dy, i*c.O*pos)
-			if c.listColumns(floats(args.A, c.O*pos), row) {
-				c.doSparse(args)
-			} else {
-				c.do(kernel.Gemm, args)
-			}
+			c.do(kernel.Transpose, kernel.Args{Dst: c.gradient, A: at(dy, i*c.O*pos), M: c.O, N: pos, SA: 4 * pos, SD: 4 * c.O})
+			c.multiply(args)
 			c.fold(at(dst, i*c.C*c.height*c.width))
 		}
 	})
@@ -159,35 +158,35 @@ func (c *convolving) maybeSparse() bool {
 	return c.Taps() >= 96 && 4*rowSize(c.Taps())*max(c.O, c.Positions()) <= kernel.MaxSparseOffset
 }
 
-// listRows lists the rows of the gradient dy [O, positions] of an image, if at most half of it is not 0. Otherwise, or
-// if it is never sparse, it returns false.
-func (c *convolving) listRows(dy []float32, stride int) bool {
-	return c.list(dy, c.O, c.Positions(), c.Positions(), 1, stride)
-}
-
-// listColumns is listRows for the transposed gradient.
-func (c *convolving) listColumns(dy []float32, stride int) bool {
-	return c.list(dy, c.Positions(), c.O, 1, c.Positions(), stride)
-}
-
-func (c *convolving) list(dy []float32, rows, columns, rowStep, step, stride int) bool {
-	if !c.maybeSparse() {
-		return false
-	}
-	c.sparse = c.sparse[:0]
-	for r := range rows {
-		if len(c.sparse)-r > len(dy)/2 {
-			return false
+// multiply computes a product whose left factor is a gradient of the result, without its zeros if they are at least
+// half of it.
+func (c *convolving) multiply(args kernel.Args) {
+	if c.maybeSparse() && c.mark(args.A, args.M*args.K) <= args.M*args.K/2 {
+		c.sparse = c.sparse[:0]
+		for m := range args.M {
+			c.sparse = c.sparse.AppendRow(floats(args.A, args.M*args.K), c.flags, m*args.K, (m+1)*args.K, args.SB)
 		}
-		c.sparse = c.sparse.AppendRow(dy[r*rowStep:], columns, step, stride)
+		args.A, args.TD, args.K = unsafe.Pointer(unsafe.SliceData(c.sparse)), args.K, len(c.sparse)
+		c.do(kernel.SparseGemm, args)
+		return
 	}
-	return len(c.sparse)-rows <= len(dy)/2
+	c.do(kernel.Gemm, args)
 }
 
-// doSparse computes a product of the list with K rows of b.
-func (c *convolving) doSparse(args kernel.Args) {
-	args.A, args.TD, args.K = unsafe.Pointer(unsafe.SliceData(c.sparse)), args.K, len(c.sparse)
-	c.do(kernel.SparseGemm, args)
+// mark sets the flags of n numbers, and returns how many of them are not 0.
+func (c *convolving) mark(first unsafe.Pointer, n int) (count int) {
+	groups := n / 64
+	c.do(kernel.NonZero, kernel.Args{Dst: unsafe.Pointer(unsafe.SliceData(c.flags)), A: first, M: groups})
+	c.flags[groups] = 0
+	for i, x := range floats(first, n)[64*groups:] {
+		if x != 0 {
+			c.flags[groups] |= 1 << i
+		}
+	}
+	for _, group := range c.flags {
+		count += bits.OnesCount64(group)
+	}
+	return count
 }
 
 // hasPadding reports whether images are padded.

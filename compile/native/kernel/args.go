@@ -52,6 +52,8 @@ const (
 	blocksDst         // K blocks, which are TD bytes apart, of M rows of N numbers
 	blocksA           // K blocks, which are TA bytes apart, of M rows of N numbers
 	quads             // 2M rows of 2N numbers
+	words             // M words of 64 bits
+	groups            // M groups of 64 numbers
 	terms             // the K words of a Sparse
 	gathered          // TD rows of N numbers
 	random            // a Random
@@ -86,6 +88,10 @@ func (o operand) extent(a *Args, stride int) int {
 		columns = int(unsafe.Sizeof(Random{})) / elem
 	case quads:
 		rows, columns = 2*a.M, 2*a.N
+	case words:
+		columns = 2 * a.M
+	case groups:
+		columns = 64 * a.M
 	case terms:
 		columns = a.K * int(unsafe.Sizeof(Sparse{}[0])) / elem
 	case gathered:

@@ -177,6 +177,9 @@ func gemm5x256(args *Args)
 func gemm6x256(args *Args)
 
 //go:noescape
+func nonZero256(args *Args)
+
+//go:noescape
 func sparseGemm256(args *Args)
 
 // strip256 computes a product of at most 6 rows.
@@ -252,6 +255,7 @@ func avx2Set() *Set {
 		MaxOfFour:        maxOfFour256,
 		MaxOfFourGrad:    maxOfFourGrad256,
 		Dropout:          dropout256,
+		NonZero:          nonZero256,
 		SparseGemm:       sparseGemm256,
 		Gemm:             gemm256,
 	}}

@@ -10761,31 +10761,94 @@ end722:
 	VZEROUPPER
 	RET
 
+// func nonZero256(args *byte)
+// Requires: AVX
+TEXT ·nonZero256(SB), NOSPLIT, $0-8
+	MOVQ   args+0(FP), AX
+	CMPQ   32(AX), $0x00
+	JLE    end758
+	MOVQ   (AX), CX
+	MOVQ   8(AX), DX
+	VXORPS Y0, Y0, Y0
+	MOVQ   32(AX), AX
+
+row759:
+	XORQ      BX, BX
+	VMOVUPS   224(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   192(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   160(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   128(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   96(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   64(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   32(DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	VMOVUPS   (DX), Y1
+	VCMPPS    $0x04, Y0, Y1, Y1
+	VMOVMSKPS Y1, SI
+	SHLQ      $0x08, BX
+	ORQ       SI, BX
+	MOVQ      BX, (CX)
+	ADDQ      $0x08, CX
+	ADDQ      $0x00000100, DX
+	DECQ      AX
+	JNE       row759
+
+end758:
+	VZEROUPPER
+	RET
+
 // func sparseGemm256(args *byte)
 // Requires: AVX, FMA3
 TEXT ·sparseGemm256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end758
+	JLE  end761
 	CMPQ 40(AX), $0x00
-	JLE  end758
+	JLE  end761
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile759:
+tile762:
 	CMPQ SI, $0x00000040
-	JLT  next760
+	JLT  next763
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row762:
+row765:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros764
+	JEQ     zeros767
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	VMOVUPS 64(R11), Y2
@@ -10794,9 +10857,9 @@ row762:
 	VMOVUPS 160(R11), Y5
 	VMOVUPS 192(R11), Y6
 	VMOVUPS 224(R11), Y7
-	JMP     ready765
+	JMP     ready768
 
-zeros764:
+zeros767:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10806,13 +10869,13 @@ zeros764:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready765:
+ready768:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed767
+	JEQ   summed770
 
-term766:
+term769:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -10827,9 +10890,9 @@ term766:
 	VFMADD231PS  224(R12), Y8, Y7
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term766
+	JNE          term769
 
-summed767:
+summed770:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -10840,52 +10903,52 @@ summed767:
 	VMOVUPS Y6, 192(R11)
 	VMOVUPS Y7, 224(R11)
 	DECQ    R10
-	JLE     last763
+	JLE     last766
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row762
+	JEQ     row765
 	ADDQ    80(AX), R8
-	JMP     row762
+	JMP     row765
 
-last763:
+last766:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same761
+	JEQ   same764
 	ADDQ  $0x00000100, BX
 
-same761:
+same764:
 	SUBQ $0x00000040, SI
-	JMP  tile759
+	JMP  tile762
 
-next760:
-tile768:
+next763:
+tile771:
 	CMPQ SI, $0x00000010
-	JLT  next769
+	JLT  next772
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row771:
+row774:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros773
+	JEQ     zeros776
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
-	JMP     ready774
+	JMP     ready777
 
-zeros773:
+zeros776:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready774:
+ready777:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed776
+	JEQ   summed779
 
-term775:
+term778:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -10894,37 +10957,37 @@ term775:
 	VFMADD231PS  32(R12), Y2, Y1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term775
+	JNE          term778
 
-summed776:
+summed779:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
 	DECQ    R10
-	JLE     last772
+	JLE     last775
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row771
+	JEQ     row774
 	ADDQ    80(AX), R8
-	JMP     row771
+	JMP     row774
 
-last772:
+last775:
 	ADDQ  $0x00000040, CX
 	ADDQ  $0x00000040, DX
 	TESTQ BX, BX
-	JEQ   same770
+	JEQ   same773
 	ADDQ  $0x00000040, BX
 
-same770:
+same773:
 	SUBQ $0x00000010, SI
-	JMP  tile768
+	JMP  tile771
 
-next769:
+next772:
 	TESTQ   SI, SI
-	JLE     end758
+	JLE     end761
 	CMPQ    SI, $0x08
-	JEQ     one777
-	JLT     part778
+	JEQ     one780
+	JLT     part781
 	SUBQ    $0x08, SI
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
@@ -10935,25 +10998,25 @@ next769:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row779:
+row782:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros781
+	JEQ        zeros784
 	VMOVUPS    (R9), Y1
 	VMASKMOVPS 32(R9), Y0, Y2
-	JMP        ready782
+	JMP        ready785
 
-zeros781:
+zeros784:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready782:
+ready785:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed784
+	JEQ   summed787
 
-term783:
+term786:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -10963,64 +11026,64 @@ term783:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term783
+	JNE          term786
 
-summed784:
+summed787:
 	MOVQ         CX, R9
 	VMOVUPS      Y1, (R9)
 	LEAQ         32(CX), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece785
+	JEQ          piece788
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece785:
+piece788:
 	TESTQ   $0x00000002, SI
-	JEQ     piece786
+	JEQ     piece789
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece786:
+piece789:
 	TESTQ  $0x00000001, SI
-	JEQ    piece787
+	JEQ    piece790
 	VMOVSS X2, (R9)
 
-piece787:
+piece790:
 	DECQ  R8
-	JLE   last780
+	JLE   last783
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row779
+	JEQ   row782
 	ADDQ  80(AX), BX
-	JMP   row779
+	JMP   row782
 
-last780:
-	JMP end758
+last783:
+	JMP end761
 
-one777:
+one780:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row788:
+row791:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros790
+	JEQ     zeros793
 	VMOVUPS (R8), Y0
-	JMP     ready791
+	JMP     ready794
 
-zeros790:
+zeros793:
 	VXORPS Y0, Y0, Y0
 
-ready791:
+ready794:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed793
+	JEQ   summed796
 
-term792:
+term795:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -11028,23 +11091,23 @@ term792:
 	VFMADD231PS  (R9), Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term792
+	JNE          term795
 
-summed793:
+summed796:
 	MOVQ    CX, R8
 	VMOVUPS Y0, (R8)
 	DECQ    DI
-	JLE     last789
+	JLE     last792
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row788
+	JEQ     row791
 	ADDQ    80(AX), BX
-	JMP     row788
+	JMP     row791
 
-last789:
-	JMP end758
+last792:
+	JMP end761
 
-part778:
+part781:
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
@@ -11054,23 +11117,23 @@ part778:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row794:
+row797:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros796
+	JEQ        zeros799
 	VMASKMOVPS (R9), Y0, Y1
-	JMP        ready797
+	JMP        ready800
 
-zeros796:
+zeros799:
 	VXORPS Y1, Y1, Y1
 
-ready797:
+ready800:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed799
+	JEQ   summed802
 
-term798:
+term801:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -11079,38 +11142,38 @@ term798:
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term798
+	JNE          term801
 
-summed799:
+summed802:
 	MOVQ         CX, R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece800
+	JEQ          piece803
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece800:
+piece803:
 	TESTQ   $0x00000002, SI
-	JEQ     piece801
+	JEQ     piece804
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece801:
+piece804:
 	TESTQ  $0x00000001, SI
-	JEQ    piece802
+	JEQ    piece805
 	VMOVSS X1, (R9)
 
-piece802:
+piece805:
 	DECQ  R8
-	JLE   last795
+	JLE   last798
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row794
+	JEQ   row797
 	ADDQ  80(AX), BX
-	JMP   row794
+	JMP   row797
 
-last795:
-end758:
+last798:
+end761:
 	VZEROUPPER
 	RET

@@ -195,6 +195,9 @@ func gemm11x512(args *Args)
 func gemm12x512(args *Args)
 
 //go:noescape
+func nonZero512(args *Args)
+
+//go:noescape
 func sparseGemm512(args *Args)
 
 // strip512 computes a product of at most 12 rows.
@@ -282,6 +285,7 @@ func avx512Set() *Set {
 		MaxOfFour:        maxOfFour512,
 		MaxOfFourGrad:    maxOfFourGrad512,
 		Dropout:          dropout512,
+		NonZero:          nonZero512,
 		SparseGemm:       sparseGemm512,
 		Gemm:             gemm512,
 	}}

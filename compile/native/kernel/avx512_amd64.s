@@ -16814,50 +16814,93 @@ end771:
 	VZEROUPPER
 	RET
 
+// func nonZero512(args *byte)
+// Requires: AVX, AVX512F
+TEXT ·nonZero512(SB), NOSPLIT, $0-8
+	MOVQ   args+0(FP), AX
+	CMPQ   32(AX), $0x00
+	JLE    end808
+	MOVQ   (AX), CX
+	MOVQ   8(AX), DX
+	VPXORD Z0, Z0, Z0
+	MOVQ   32(AX), AX
+
+row809:
+	XORQ    BX, BX
+	VMOVUPS 192(DX), Z1
+	VCMPPS  $0x04, Z0, Z1, K1
+	KMOVW   K1, SI
+	SHLQ    $0x10, BX
+	ORQ     SI, BX
+	VMOVUPS 128(DX), Z1
+	VCMPPS  $0x04, Z0, Z1, K1
+	KMOVW   K1, SI
+	SHLQ    $0x10, BX
+	ORQ     SI, BX
+	VMOVUPS 64(DX), Z1
+	VCMPPS  $0x04, Z0, Z1, K1
+	KMOVW   K1, SI
+	SHLQ    $0x10, BX
+	ORQ     SI, BX
+	VMOVUPS (DX), Z1
+	VCMPPS  $0x04, Z0, Z1, K1
+	KMOVW   K1, SI
+	SHLQ    $0x10, BX
+	ORQ     SI, BX
+	MOVQ    BX, (CX)
+	ADDQ    $0x08, CX
+	ADDQ    $0x00000100, DX
+	DECQ    AX
+	JNE     row809
+
+end808:
+	VZEROUPPER
+	RET
+
 // func sparseGemm512(args *byte)
 // Requires: AVX, AVX512F, AVX512VL, BMI2, FMA3
 TEXT ·sparseGemm512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end808
+	JLE  end811
 	CMPQ 40(AX), $0x00
-	JLE  end808
+	JLE  end811
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile809:
+tile812:
 	CMPQ SI, $0x00000040
-	JLT  next810
+	JLT  next813
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row812:
+row815:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros814
+	JEQ     zeros817
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
 	VMOVUPS 192(R11), Z3
-	JMP     ready815
+	JMP     ready818
 
-zeros814:
+zeros817:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready815:
+ready818:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed817
+	JEQ   summed820
 
-term816:
+term819:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -16868,61 +16911,61 @@ term816:
 	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term816
+	JNE          term819
 
-summed817:
+summed820:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	VMOVUPS Z2, 128(R11)
 	VMOVUPS Z3, 192(R11)
 	DECQ    R10
-	JLE     last813
+	JLE     last816
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row812
+	JEQ     row815
 	ADDQ    80(AX), R8
-	JMP     row812
+	JMP     row815
 
-last813:
+last816:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same811
+	JEQ   same814
 	ADDQ  $0x00000100, BX
 
-same811:
+same814:
 	SUBQ $0x00000040, SI
-	JMP  tile809
+	JMP  tile812
 
-next810:
-tile818:
+next813:
+tile821:
 	CMPQ SI, $0x00000020
-	JLT  next819
+	JLT  next822
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row821:
+row824:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros823
+	JEQ     zeros826
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
-	JMP     ready824
+	JMP     ready827
 
-zeros823:
+zeros826:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready824:
+ready827:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed826
+	JEQ   summed829
 
-term825:
+term828:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -16931,37 +16974,37 @@ term825:
 	VFMADD231PS  64(R12), Z2, Z1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term825
+	JNE          term828
 
-summed826:
+summed829:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	DECQ    R10
-	JLE     last822
+	JLE     last825
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row821
+	JEQ     row824
 	ADDQ    80(AX), R8
-	JMP     row821
+	JMP     row824
 
-last822:
+last825:
 	ADDQ  $0x00000080, CX
 	ADDQ  $0x00000080, DX
 	TESTQ BX, BX
-	JEQ   same820
+	JEQ   same823
 	ADDQ  $0x00000080, BX
 
-same820:
+same823:
 	SUBQ $0x00000020, SI
-	JMP  tile818
+	JMP  tile821
 
-next819:
+next822:
 	TESTQ SI, SI
-	JLE   end808
+	JLE   end811
 	CMPQ  SI, $0x10
-	JEQ   one827
-	JLT   part828
+	JEQ   one830
+	JLT   part831
 	SUBQ  $0x10, SI
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
@@ -16971,25 +17014,25 @@ next819:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row829:
+row832:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros831
+	JEQ       zeros834
 	VMOVUPS   (R8), Z0
 	VMOVUPS.Z 64(R8), K1, Z1
-	JMP       ready832
+	JMP       ready835
 
-zeros831:
+zeros834:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready832:
+ready835:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed834
+	JEQ   summed837
 
-term833:
+term836:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -16999,45 +17042,45 @@ term833:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term833
+	JNE          term836
 
-summed834:
+summed837:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	VMOVUPS Z1, K1, 64(R8)
 	DECQ    DI
-	JLE     last830
+	JLE     last833
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row829
+	JEQ     row832
 	ADDQ    80(AX), BX
-	JMP     row829
+	JMP     row832
 
-last830:
-	JMP end808
+last833:
+	JMP end811
 
-one827:
+one830:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row835:
+row838:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros837
+	JEQ     zeros840
 	VMOVUPS (R8), Z0
-	JMP     ready838
+	JMP     ready841
 
-zeros837:
+zeros840:
 	VPXORD Z0, Z0, Z0
 
-ready838:
+ready841:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed840
+	JEQ   summed843
 
-term839:
+term842:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17045,25 +17088,25 @@ term839:
 	VFMADD231PS  (R9), Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term839
+	JNE          term842
 
-summed840:
+summed843:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	DECQ    DI
-	JLE     last836
+	JLE     last839
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row835
+	JEQ     row838
 	ADDQ    80(AX), BX
-	JMP     row835
+	JMP     row838
 
-last836:
-	JMP end808
+last839:
+	JMP end811
 
-part828:
+part831:
 	CMPQ  SI, $0x08
-	JGT   more841
+	JGT   more844
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -17072,23 +17115,23 @@ part828:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row842:
+row845:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros844
+	JEQ       zeros847
 	VMOVUPS.Z (R8), K1, Y0
-	JMP       ready845
+	JMP       ready848
 
-zeros844:
+zeros847:
 	VPXORD Y0, Y0, Y0
 
-ready845:
+ready848:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed847
+	JEQ   summed850
 
-term846:
+term849:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17097,23 +17140,23 @@ term846:
 	VFMADD231PS  Y2, Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term846
+	JNE          term849
 
-summed847:
+summed850:
 	MOVQ    CX, R8
 	VMOVUPS Y0, K1, (R8)
 	DECQ    DI
-	JLE     last843
+	JLE     last846
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row842
+	JEQ     row845
 	ADDQ    80(AX), BX
-	JMP     row842
+	JMP     row845
 
-last843:
-	JMP end808
+last846:
+	JMP end811
 
-more841:
+more844:
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -17122,23 +17165,23 @@ more841:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row848:
+row851:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros850
+	JEQ       zeros853
 	VMOVUPS.Z (R8), K1, Z0
-	JMP       ready851
+	JMP       ready854
 
-zeros850:
+zeros853:
 	VPXORD Z0, Z0, Z0
 
-ready851:
+ready854:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed853
+	JEQ   summed856
 
-term852:
+term855:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17147,20 +17190,20 @@ term852:
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term852
+	JNE          term855
 
-summed853:
+summed856:
 	MOVQ    CX, R8
 	VMOVUPS Z0, K1, (R8)
 	DECQ    DI
-	JLE     last849
+	JLE     last852
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row848
+	JEQ     row851
 	ADDQ    80(AX), BX
-	JMP     row848
+	JMP     row851
 
-last849:
-end808:
+last852:
+end811:
 	VZEROUPPER
 	RET

@@ -32,7 +32,7 @@ func goSet() *Set {
 	s.Run[MaxCols] = columns(float32(math.Inf(-1)), maximum)
 	s.Run[Softmax], s.Run[LogSoftmax] = softmax, logSoftmax
 	s.Run[CopyRows], s.Run[Transpose], s.Run[Gemm] = copyRows, transpose, gemm
-	s.Run[CopyBlocks], s.Run[SparseGemm] = copyBlocks, sparseGemm
+	s.Run[CopyBlocks], s.Run[NonZero], s.Run[SparseGemm] = copyBlocks, nonZero, sparseGemm
 	s.Run[Dropout] = dropout
 	s.Run[MaxOfFour], s.Run[MaxOfFourGrad] = maxOfFour, maxOfFourGrad
 	return s

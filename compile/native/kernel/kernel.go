@@ -89,6 +89,9 @@ const (
 	// dst has b[m,n] where the window (m, n) of a has its first maximum, else 0, for 2M rows of 2N numbers of dst and a.
 	MaxOfFourGrad
 
+	// Bit n of dst[m], a word of 64 bits, is 1 if a[64m+n] is not 0, else 0, for m < M.
+	NonZero
+
 	// dst[i] = 0 or a scale, at random, for i < N. A points to the Random that says which.
 	Dropout
 
@@ -147,6 +150,7 @@ var kernels = [NumKernels]layout{
 	CopyBlocks:    {"CopyBlocks", blocksDst, blocksA, absent, absent, 0},
 	MaxOfFour:     {"MaxOfFour", matrix, quads, absent, absent, 0},
 	MaxOfFourGrad: {"MaxOfFourGrad", quads, quads, matrix, absent, 0},
+	NonZero:       {"NonZero", words, groups, absent, absent, 0},
 	Dropout:       {"Dropout", line, random, absent, absent, 0},
 	Gemm:          {"Gemm", matrix, left, right, matrix, ByRows | ByColumns},
 	SparseGemm:    {"SparseGemm", matrix, terms, gathered, matrix, ByColumns},

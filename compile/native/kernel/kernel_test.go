@@ -163,7 +163,7 @@ func sparse(a *Args) (s Sparse) {
 				row[i] = 0
 			}
 		}
-		s = s.AppendRow(row, len(row), 1, a.SB)
+		s = appendRow(s, row, a.SB)
 	}
 	return s
 }

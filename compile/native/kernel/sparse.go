@@ -4,6 +4,7 @@ package kernel
 
 import (
 	"math"
+	"math/bits"
 	"unsafe"
 )
 
@@ -14,29 +15,34 @@ type Sparse []uint64
 // MaxSparseOffset is the largest offset of a row of the right factor.
 const MaxSparseOffset = math.MaxUint32
 
-// AppendRow appends a row of n numbers, which are step apart in x, without its zeros. The rows of the right factor are
-// stride bytes apart. s must have the capacity for n+1 more words.
-func (s Sparse) AppendRow(x []float32, n, step, stride int) Sparse {
+// AppendRow appends a row without its zeros: the numbers of x from number from to before number to. NonZero has written
+// flags of x. The rows of the right factor are stride bytes apart.
+func (s Sparse) AppendRow(x []float32, flags []uint64, from, to, stride int) Sparse {
 	start := len(s)
-	row := s[start : start+n+1]
-	if n == 0 {
-		row[0] = 0
-		return s[:start+1]
+	s = append(s, 0)
+	for group := from / 64; group*64 < to; group++ {
+		left := flags[group] &^ (1<<max(0, from-64*group) - 1)
+		if outside := 64*(group+1) - to; outside > 0 {
+			left = left << outside >> outside
+		}
+		for ; left != 0; left &= left - 1 {
+			i := 64*group + bits.TrailingZeros64(left)
+			s = append(s, uint64((i-from)*stride)<<32|uint64(math.Float32bits(x[i])))
+		}
 	}
-	_ = x[(n-1)*step]
-	from, first := unsafe.Pointer(unsafe.SliceData(x)), unsafe.Pointer(unsafe.SliceData(row))
-	at, end, offset := uintptr(0), uintptr(8), uint64(0)
-	for range n {
-		bits := *(*uint32)(unsafe.Add(from, at))
-		// The next number is written over a zero. A branch would be hard to predict.
-		*(*uint64)(unsafe.Add(first, end)) = offset<<32 | uint64(bits)
-		magnitude := bits << 1
-		end += uintptr((magnitude|-magnitude)>>31) << 3
-		at += uintptr(step) * elem
-		offset += uint64(stride)
+	s[start] = uint64(len(s) - start - 1)
+	return s
+}
+
+func nonZero(a *Args) {
+	flags := unsafe.Slice((*uint64)(a.Dst), a.M)
+	for m := range flags {
+		flags[m] = 0
+		for n, x := range numbers(unsafe.Add(a.A, 64*elem*m), 64) {
+			magnitude := math.Float32bits(x) << 1
+			flags[m] |= uint64((magnitude|-magnitude)>>31) << n
+		}
 	}
-	row[0] = uint64(end/8 - 1)
-	return s[:start+int(end/8)]
 }
 
 func sparseGemm(a *Args) {

@@ -10,21 +10,36 @@ import (
 	"unsafe"
 )
 
+// appendRow appends a row without its zeros.
+func appendRow(s Sparse, row []float32, stride int) Sparse {
+	groups := (len(row) + 63) / 64
+	x, flags := make([]float32, max(1, 64*groups)), make([]uint64, groups)
+	copy(x, row)
+	nonZero(&Args{Dst: unsafe.Pointer(unsafe.SliceData(flags)), A: unsafe.Pointer(&x[0]), M: groups})
+	return s.AppendRow(x, flags, 0, len(row), stride)
+}
+
 func TestSparseRows(t *testing.T) {
 	nan, negativeZero := float32(math.NaN()), float32(math.Copysign(0, -1))
-	x := []float32{0, 2, nan, 0, negativeZero, 5}
+	x := make([]float32, 192)
+	copy(x[60:], []float32{0, 2, nan, 0, negativeZero, 5})
 	word := func(x float32, offset uint64) uint64 { return offset<<32 | uint64(math.Float32bits(x)) }
-	for _, c := range []struct {
-		n, step int
-		want    Sparse
-	}{
-		{6, 1, Sparse{3, word(2, 8), word(nan, 16), word(5, 40)}},
-		{3, 2, Sparse{1, word(nan, 8)}},
-		{1, 1, Sparse{0}},
-		{0, 1, Sparse{0}},
-	} {
-		if got := make(Sparse, 0, 9).AppendRow(x, c.n, c.step, 8); !slices.Equal(got, c.want) {
-			t.Errorf("%d numbers, %d apart: %x, want %x", c.n, c.step, got, c.want)
+	for _, set := range Sets() {
+		flags := make([]uint64, 3)
+		set.Run[NonZero](&Args{Dst: unsafe.Pointer(&flags[0]), A: unsafe.Pointer(&x[0]), M: 3})
+		for _, c := range []struct {
+			from, to int
+			want     Sparse
+		}{
+			{60, 66, Sparse{3, word(2, 8), word(nan, 16), word(5, 40)}},
+			{62, 65, Sparse{1, word(nan, 0)}},
+			{61, 192, Sparse{3, word(2, 0), word(nan, 8), word(5, 32)}},
+			{66, 128, Sparse{0}},
+			{61, 61, Sparse{0}},
+		} {
+			if got := (Sparse{}).AppendRow(x, flags, c.from, c.to, 8); !slices.Equal(got, c.want) {
+				t.Errorf("%s: from %d to %d: %x, want %x", set.Name, c.from, c.to, got, c.want)
+			}
 		}
 	}
 }
@@ -45,19 +60,9 @@ func TestSparseProducts(t *testing.T) {
 		}
 		start := func(x []float32) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(x)) }
 		a, b, c := draw(m*k, 0.8), draw(k*n, 0), draw(m*n, 0)
-		rows, columns := make(Sparse, 0, m*(k+1)), make(Sparse, 0, m*(k+1))
+		rows := make(Sparse, 0, m*(k+1))
 		for i := range m {
-			rows = rows.AppendRow(a[i*k:], k, 1, elem*n)
-		}
-		turned := make([]float32, m*k)
-		for i, x := range a {
-			turned[i%k*m+i/k] = x
-		}
-		for i := range m {
-			columns = columns.AppendRow(turned[i:], k, m, elem*n)
-		}
-		if !slices.Equal(rows, columns) {
-			t.Errorf("%v: a factor and the transposed one, read by columns, have other rows", d)
+			rows = appendRow(rows, a[i*k:(i+1)*k], elem*n)
 		}
 		for _, s := range Sets() {
 			args := Args{Dst: start(make([]float32, m*n)), A: start(a), B: start(b), C: start(c), M: m, N: n, K: k,

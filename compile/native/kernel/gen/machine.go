@@ -231,6 +231,7 @@ const (
 	unordered   = 0x03
 	notEqual    = 0x0c // ordered: false if one is NaN
 	equal       = 0x00
+	different   = 0x04 // not equal, or NaN
 	notLessSame = 0x16 // greater, or NaN
 	more        = 0x1e
 	notLess     = 0x1d // greater or equal: false if one is NaN

@@ -17,6 +17,9 @@ func (m *machine) matrices() {
 	for rows := 1; rows <= m.stripRows(); rows++ {
 		m.product(rows)
 	}
+	if !m.neon { // it has no instruction for the signs of a vector, so it uses the kernel in plain Go
+		m.nonZero()
+	}
 	m.sparseProduct()
 }
 

@@ -4,6 +4,31 @@ package main
 
 import "github.com/mmcloughlin/avo/operand"
 
+// nonZero writes a word of 64 bits for each group of 64 numbers: 1 for those that are not 0.
+func (m *machine) nonZero() {
+	const group = 64
+	args, done := m.kernel("NonZero"), m.label("end")
+	args.skipUnless(fieldM, done)
+	dst, a, zero := args.load(fieldDst), args.load(fieldA), m.vector()
+	m.zero(zero)
+	m.rows(args, []gp{dst, a}, []op{operand.U8(group / 8), operand.U32(group * elem)}, func() {
+		word := m.newIndex()
+		for at := group - m.lanes(); at >= 0; at -= m.lanes() {
+			flags, mask := m.GP64(), m.compare(different, m.load(mem(a, at*elem), nil), zero)
+			if m.wide {
+				m.KMOVW(mask.k, flags.As32())
+			} else {
+				m.VMOVMSKPS(mask.y, flags.As32())
+			}
+			m.SHLQ(operand.U8(uint8(m.lanes())), word)
+			m.ORQ(flags, word)
+		}
+		m.MOVQ(word, mem(dst, 0))
+	})
+	m.Label(done)
+	m.end()
+}
+
 // sparseColumns is the number of columns of a tile: enough totals that none waits for the one before, and few enough
 // that the rows of b, in these columns, stay in the first cache.
 const sparseColumns = 64
