@@ -91,6 +91,9 @@ func mul(p *planner, n *graph.Node, in []ref) ref {
 		if !p.deferred(x) || x.Op != graph.OpGreater {
 			continue
 		}
+		if p.deferred(x.In[0]) { // pooling has multiplied its gradient
+			return in[1-i]
+		}
 		value, limit := p.nodes[x.In[0].ID].value, p.nodes[x.In[1].ID].value
 		if p.deferred(n.In[1-i]) {
 			return p.masked(n.In[1-i], value)

@@ -278,16 +278,26 @@ func (c *convolving) fold(image unsafe.Pointer) {
 	}
 }
 
-func maxPool(p *planner, n *graph.Node, in []ref) ref {
+// pooledImages returns the images that pooling reads: those before a ReLU that it applies, with the function that it
+// applies then, or its input and 0.
+func (p *planner) pooledImages(n *graph.Node, function int) (images ref, then int) {
+	if p.deferred(n) {
+		return p.nodes[n.In[0].ID].value, function
+	}
+	return p.nodes[n.ID].value, 0
+}
+
+func maxPool(p *planner, n *graph.Node, _ []ref) ref {
+	images, then := p.pooledImages(n.In[0], kernel.ThenRelu)
 	dst, pool, size, source := p.result(n), n.Pooling(p.instances), p.size(n), p.size(n.In[0])
 	run, calls := p.Kernels.Run[kernel.MaxOfFour], make([]kernel.Args, max(1, p.Threads))
 	p.add(operation{
-		refs: [operands]ref{dst, in[0]}, bytes: [operands]int{4 * size, 4 * source}, units: pool.Planes, cost: 8 * source,
+		refs: [operands]ref{dst, images}, bytes: [operands]int{4 * size, 4 * source}, units: pool.Planes, cost: 8 * source,
 		loop: func(worker int, a *kernel.Args, from, to int) {
 			if halves(pool) {
 				eachQuads(pool, from, to, func(plane, rows int) {
 					calls[worker] = kernel.Args{Dst: at(a.Dst, plane*pool.OH*pool.OW), A: at(a.A, plane*pool.H*pool.W), M: rows,
-						N: pool.OW, SD: 4 * pool.OW, SA: 4 * pool.W}
+						N: pool.OW, SD: 4 * pool.OW, SA: 4 * pool.W, Then: then}
 					run(&calls[worker])
 				})
 				return
@@ -300,10 +310,11 @@ func maxPool(p *planner, n *graph.Node, in []ref) ref {
 }
 
 func maxPoolGrad(p *planner, n *graph.Node, in []ref) ref {
+	images, then := p.pooledImages(n.In[0], kernel.ThenMask)
 	dst, pool, size, results := p.result(n), n.Pooling(p.instances), p.size(n), p.size(n.In[1])
 	run, calls := p.Kernels.Run[kernel.MaxOfFourGrad], make([]kernel.Args, max(1, p.Threads))
 	p.add(operation{
-		refs: [operands]ref{dst, in[0], in[1]}, bytes: [operands]int{4 * size, 4 * size, 4 * results},
+		refs: [operands]ref{dst, images, in[1]}, bytes: [operands]int{4 * size, 4 * size, 4 * results},
 		units: pool.Planes, cost: 8 * size,
 		loop: func(worker int, a *kernel.Args, from, to int) {
 			dx, x, dy := floats(a.Dst, size), floats(a.A, size), floats(a.B, results)
@@ -313,7 +324,8 @@ func maxPoolGrad(p *planner, n *graph.Node, in []ref) ref {
 			if halves(pool) {
 				eachQuads(pool, from, to, func(plane, rows int) {
 					calls[worker] = kernel.Args{Dst: at(a.Dst, plane*pool.H*pool.W), A: at(a.A, plane*pool.H*pool.W),
-						B: at(a.B, plane*pool.OH*pool.OW), M: rows, N: pool.OW, SD: 4 * pool.W, SA: 4 * pool.W, SB: 4 * pool.OW}
+						B: at(a.B, plane*pool.OH*pool.OW), M: rows, N: pool.OW, SD: 4 * pool.W, SA: 4 * pool.W, SB: 4 * pool.OW,
+						Then: then}
 					run(&calls[worker])
 				})
 				return

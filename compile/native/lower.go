@@ -231,6 +231,7 @@ func (p *planner) analyze() {
 			}
 		case graph.OpRelu:
 			p.nodes[n.In[0].ID].relu = p.activated(n)
+			p.nodes[n.ID].deferred = p.pooled(n)
 		}
 	}
 }
@@ -305,6 +306,36 @@ func (p *planner) activated(relu *graph.Node) bool {
 	return product && !info.output && !slices.ContainsFunc(info.users, func(u *graph.Node) bool {
 		return u != relu && !(u.Op == graph.OpGreater && u.In[0] == x && isZero(u.In[1]))
 	})
+}
+
+// pooled reports whether pooling applies a ReLU: only windows of 2 by 2 read it, and the gradient that has the mask of the
+// ReLU as its only factor.
+func (p *planner) pooled(relu *graph.Node) bool {
+	return !p.nodes[relu.ID].output && !slices.ContainsFunc(p.nodes[relu.ID].users, func(u *graph.Node) bool {
+		switch u.Op {
+		case graph.OpMaxPool2D:
+			return !halves(u.Pooling(p.instances))
+		case graph.OpMaxPool2DGrad, graph.OpGreater:
+			users := p.nodes[u.ID].users
+			return len(users) != 1 || p.nodes[u.ID].output || !p.maskedPooling(users[0], relu)
+		}
+		return true
+	})
+}
+
+// maskedPooling reports whether a product multiplies a gradient of pooling, of windows of 2 by 2 of a ReLU, by the mask
+// of the ReLU.
+func (p *planner) maskedPooling(product, relu *graph.Node) bool {
+	i := -1
+	if product.Op == graph.OpMul {
+		i = p.comparison(product)
+	}
+	if i < 0 || product.In[i].In[0] != relu || !isZero(product.In[i].In[1]) {
+		return false
+	}
+	pool := product.In[1-i]
+	return pool.Op == graph.OpMaxPool2DGrad && pool.In[0] == relu && pool.In[1] != relu &&
+		len(p.nodes[pool.ID].users) == 1 && !p.nodes[pool.ID].output && halves(pool.Pooling(p.instances))
 }
 
 // isZero reports whether a node is the number 0.

@@ -285,6 +285,7 @@ func TestUpdatesInPlace(t *testing.T) {
 }
 
 // TestGradientsOfPooledConvolutions checks gradients of large kernels, of which pooling makes most of the results zeros.
+// Pooling applies the ReLU and its mask.
 func TestGradientsOfPooledConvolutions(t *testing.T) {
 	for _, c := range []struct {
 		size        graph.Dim
@@ -302,6 +303,13 @@ func TestGradientsOfPooledConvolutions(t *testing.T) {
 		env := modeltest.RandomEnv(g, 1, []int{1})
 		env.Values["bag_of"] = &graph.Tensor{Shape: []int{1}, Ints: []int{0}}
 		compare(t, g, env, 1e-4)
+		p, err := Compile(g, 1, 1, Options{Kernels: kernel.Best(), Memory: NewMemory()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := p.String(); strings.Contains(text, "Relu ") || strings.Contains(text, "Greater") {
+			t.Errorf("the plan has a call for the ReLU or its mask:\n%s", text)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ type Args struct {
 	M, N, K            int
 	SD, SA, SB, SC, TA int
 	TD                 int
-	Then               int // the function that Gemm applies to its sums: 0 (none), ThenRelu or ThenMask
+	Then               int // the function that Gemm or pooling applies to its results: 0 (none), ThenRelu or ThenMask
 
 	// Set by Gemm for its parts: for each inner index a part prefetches an address, which begins Ahead bytes from A and
 	// moves by AheadStep. It may be outside of the operands.

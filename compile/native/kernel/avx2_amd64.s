@@ -5830,55 +5830,71 @@ block479:
 	VANDPS    Y5, Y4, Y4
 	VBLENDVPS Y4, Y3, Y2, Y2
 	VPERMPD   $0xd8, Y2, Y2
-	VMOVUPS   Y2, (BX)(R10*1)
-	ADDQ      $0x00000020, R10
-	CMPQ      R10, SI
-	JLT       block479
+	CMPQ      104(AX), $0x00
+	JEQ       plain481
+	VXORPS    Y3, Y3, Y3
+	VMAXPS    Y2, Y3, Y2
+	VADDPS    Y3, Y2, Y2
+	VMOVUPS   Y2, Y2
+
+plain481:
+	VMOVUPS Y2, (BX)(R10*1)
+	ADDQ    $0x00000020, R10
+	CMPQ    R10, SI
+	JLT     block479
 
 rest480:
-	TESTQ        DI, DI
-	JEQ          done478
-	VMASKMOVPS   (CX)(R10*2), Y0, Y2
-	VMASKMOVPS   32(CX)(R10*2), Y1, Y3
-	VSHUFPS      $0x88, Y3, Y2, Y4
-	VSHUFPS      $0xdd, Y3, Y2, Y2
-	VCMPPS       $0x16, Y4, Y2, Y3
-	VCMPPS       $0x07, Y4, Y4, Y5
-	VANDPS       Y5, Y3, Y3
-	VBLENDVPS    Y3, Y2, Y4, Y2
-	VMASKMOVPS   (DX)(R10*2), Y0, Y3
-	VMASKMOVPS   32(DX)(R10*2), Y1, Y4
-	VSHUFPS      $0x88, Y4, Y3, Y5
-	VSHUFPS      $0xdd, Y4, Y3, Y3
-	VCMPPS       $0x16, Y5, Y3, Y4
-	VCMPPS       $0x07, Y5, Y5, Y6
-	VANDPS       Y6, Y4, Y4
-	VBLENDVPS    Y4, Y3, Y5, Y3
-	VCMPPS       $0x16, Y2, Y3, Y4
-	VCMPPS       $0x07, Y2, Y2, Y5
-	VANDPS       Y5, Y4, Y4
-	VBLENDVPS    Y4, Y3, Y2, Y2
-	VPERMPD      $0xd8, Y2, Y2
+	TESTQ      DI, DI
+	JEQ        done478
+	VMASKMOVPS (CX)(R10*2), Y0, Y2
+	VMASKMOVPS 32(CX)(R10*2), Y1, Y3
+	VSHUFPS    $0x88, Y3, Y2, Y4
+	VSHUFPS    $0xdd, Y3, Y2, Y2
+	VCMPPS     $0x16, Y4, Y2, Y3
+	VCMPPS     $0x07, Y4, Y4, Y5
+	VANDPS     Y5, Y3, Y3
+	VBLENDVPS  Y3, Y2, Y4, Y2
+	VMASKMOVPS (DX)(R10*2), Y0, Y3
+	VMASKMOVPS 32(DX)(R10*2), Y1, Y4
+	VSHUFPS    $0x88, Y4, Y3, Y5
+	VSHUFPS    $0xdd, Y4, Y3, Y3
+	VCMPPS     $0x16, Y5, Y3, Y4
+	VCMPPS     $0x07, Y5, Y5, Y6
+	VANDPS     Y6, Y4, Y4
+	VBLENDVPS  Y4, Y3, Y5, Y3
+	VCMPPS     $0x16, Y2, Y3, Y4
+	VCMPPS     $0x07, Y2, Y2, Y5
+	VANDPS     Y5, Y4, Y4
+	VBLENDVPS  Y4, Y3, Y2, Y2
+	VPERMPD    $0xd8, Y2, Y2
+	CMPQ       104(AX), $0x00
+	JEQ        plain482
+	VXORPS     Y3, Y3, Y3
+	VMAXPS     Y2, Y3, Y2
+	VADDPS     Y3, Y2, Y2
+	VMOVUPS    Y2, Y2
+
+plain482:
 	LEAQ         (BX)(R10*1), DX
 	TESTQ        $0x00000004, DI
-	JEQ          piece481
+	JEQ          piece483
 	VMOVUPS      X2, (DX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, DX
 
-piece481:
+piece483:
 	TESTQ   $0x00000002, DI
-	JEQ     piece482
+	JEQ     piece484
 	VMOVLPS X2, (DX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, DX
 
-piece482:
+piece484:
 	TESTQ  $0x00000001, DI
-	JEQ    piece483
+	JEQ    piece485
 	VMOVSS X2, (DX)
 
-piece483:
+piece485:
 done478:
 	ADDQ 56(AX), BX
 	ADDQ R8, CX
@@ -5894,9 +5910,9 @@ end475:
 TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end484
+	JLE     end486
 	CMPQ    40(AX), $0x00
-	JLE     end484
+	JLE     end486
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -5936,14 +5952,14 @@ TEXT ·maxOfFourGrad256(SB), NOSPLIT, $0-8
 	ADDQ    R12, R12
 	MOVQ    32(AX), R13
 
-row485:
+row487:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R14, R14
 	CMPQ R14, DI
-	JGE  rest489
+	JGE  rest491
 
-block488:
+block490:
 	VMOVUPS   (CX)(R14*2), Y3
 	VMOVUPS   32(CX)(R14*2), Y4
 	VSHUFPS   $0x88, Y4, Y3, Y5
@@ -5964,167 +5980,185 @@ block488:
 	VCMPPS    $0x07, Y3, Y3, Y8
 	VANDPS    Y8, Y7, Y7
 	VBLENDVPS Y7, Y5, Y3, Y3
-	VMOVUPS   (SI)(R14*1), Y3
-	VPERMPD   $0xd8, Y3, Y3
-	VANDPS    Y3, Y7, Y5
-	VXORPS    Y3, Y5, Y3
-	VANDPS    Y3, Y4, Y4
-	VXORPS    Y3, Y4, Y3
-	VUNPCKLPS Y4, Y3, Y7
-	VUNPCKHPS Y4, Y3, Y3
+	VMOVUPS   (SI)(R14*1), Y5
+	VPERMPD   $0xd8, Y5, Y5
+	CMPQ      104(AX), $0x00
+	JEQ       plain492
+	VXORPS    Y8, Y8, Y8
+	VCMPPS    $0x1e, Y8, Y3, Y3
+	VMOVUPS   word_3f800000<>+0(SB), Y8
+	VANDPS    Y8, Y3, Y3
+	VMULPS    Y3, Y5, Y5
+
+plain492:
+	VANDPS    Y5, Y7, Y3
+	VXORPS    Y5, Y3, Y5
+	VANDPS    Y5, Y4, Y4
+	VXORPS    Y5, Y4, Y5
+	VUNPCKLPS Y4, Y5, Y7
+	VUNPCKHPS Y4, Y5, Y4
 	VMOVUPS   Y7, (BX)(R14*2)
-	VMOVUPS   Y3, 32(BX)(R14*2)
+	VMOVUPS   Y4, 32(BX)(R14*2)
 	MOVQ      BX, R15
 	ADDQ      56(AX), R15
-	VANDPS    Y5, Y6, Y3
-	VXORPS    Y5, Y3, Y4
-	VUNPCKLPS Y3, Y4, Y5
-	VUNPCKHPS Y3, Y4, Y3
+	VANDPS    Y3, Y6, Y4
+	VXORPS    Y3, Y4, Y3
+	VUNPCKLPS Y4, Y3, Y5
+	VUNPCKHPS Y4, Y3, Y3
 	VMOVUPS   Y5, (R15)(R14*2)
 	VMOVUPS   Y3, 32(R15)(R14*2)
 	ADDQ      $0x00000020, R14
 	CMPQ      R14, DI
-	JLT       block488
+	JLT       block490
 
-rest489:
-	TESTQ        R8, R8
-	JEQ          done487
-	VMASKMOVPS   (CX)(R14*2), Y1, Y3
-	VMASKMOVPS   32(CX)(R14*2), Y2, Y4
-	VSHUFPS      $0x88, Y4, Y3, Y5
-	VSHUFPS      $0xdd, Y4, Y3, Y3
-	VCMPPS       $0x16, Y5, Y3, Y4
-	VCMPPS       $0x07, Y5, Y5, Y6
-	VANDPS       Y6, Y4, Y4
-	VBLENDVPS    Y4, Y3, Y5, Y3
-	VMASKMOVPS   (DX)(R14*2), Y1, Y5
-	VMASKMOVPS   32(DX)(R14*2), Y2, Y6
-	VSHUFPS      $0x88, Y6, Y5, Y7
-	VSHUFPS      $0xdd, Y6, Y5, Y5
-	VCMPPS       $0x16, Y7, Y5, Y6
-	VCMPPS       $0x07, Y7, Y7, Y8
-	VANDPS       Y8, Y6, Y6
-	VBLENDVPS    Y6, Y5, Y7, Y5
-	VCMPPS       $0x16, Y3, Y5, Y7
-	VCMPPS       $0x07, Y3, Y3, Y8
-	VANDPS       Y8, Y7, Y7
-	VBLENDVPS    Y7, Y5, Y3, Y3
-	VMASKMOVPS   (SI)(R14*1), Y0, Y3
-	VPERMPD      $0xd8, Y3, Y3
-	VANDPS       Y3, Y7, Y5
-	VXORPS       Y3, Y5, Y3
-	VANDPS       Y3, Y4, Y4
-	VXORPS       Y3, Y4, Y3
-	VUNPCKLPS    Y4, Y3, Y7
-	VUNPCKHPS    Y4, Y3, Y3
+rest491:
+	TESTQ      R8, R8
+	JEQ        done489
+	VMASKMOVPS (CX)(R14*2), Y1, Y3
+	VMASKMOVPS 32(CX)(R14*2), Y2, Y4
+	VSHUFPS    $0x88, Y4, Y3, Y5
+	VSHUFPS    $0xdd, Y4, Y3, Y3
+	VCMPPS     $0x16, Y5, Y3, Y4
+	VCMPPS     $0x07, Y5, Y5, Y6
+	VANDPS     Y6, Y4, Y4
+	VBLENDVPS  Y4, Y3, Y5, Y3
+	VMASKMOVPS (DX)(R14*2), Y1, Y5
+	VMASKMOVPS 32(DX)(R14*2), Y2, Y6
+	VSHUFPS    $0x88, Y6, Y5, Y7
+	VSHUFPS    $0xdd, Y6, Y5, Y5
+	VCMPPS     $0x16, Y7, Y5, Y6
+	VCMPPS     $0x07, Y7, Y7, Y8
+	VANDPS     Y8, Y6, Y6
+	VBLENDVPS  Y6, Y5, Y7, Y5
+	VCMPPS     $0x16, Y3, Y5, Y7
+	VCMPPS     $0x07, Y3, Y3, Y8
+	VANDPS     Y8, Y7, Y7
+	VBLENDVPS  Y7, Y5, Y3, Y3
+	VMASKMOVPS (SI)(R14*1), Y0, Y5
+	VPERMPD    $0xd8, Y5, Y5
+	CMPQ       104(AX), $0x00
+	JEQ        plain493
+	VXORPS     Y8, Y8, Y8
+	VCMPPS     $0x1e, Y8, Y3, Y3
+	VMOVUPS    word_3f800000<>+0(SB), Y8
+	VANDPS     Y8, Y3, Y3
+	VMULPS     Y3, Y5, Y5
+
+plain493:
+	VANDPS       Y5, Y7, Y3
+	VXORPS       Y5, Y3, Y5
+	VANDPS       Y5, Y4, Y4
+	VXORPS       Y5, Y4, Y5
+	VUNPCKLPS    Y4, Y5, Y7
+	VUNPCKHPS    Y4, Y5, Y4
 	CMPQ         R9, $0x08
-	JLT          part490
+	JLT          part494
 	VMOVUPS      Y7, (BX)(R14*2)
 	LEAQ         32(BX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece492
-	VMOVUPS      X3, (DX)
-	VEXTRACTF128 $0x01, Y3, X3
+	JEQ          piece496
+	VMOVUPS      X4, (DX)
+	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece492:
+piece496:
 	TESTQ   $0x00000002, R10
-	JEQ     piece493
-	VMOVLPS X3, (DX)
-	VPSRLDQ $0x08, X3, X3
+	JEQ     piece497
+	VMOVLPS X4, (DX)
+	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece493:
+piece497:
 	TESTQ  $0x00000001, R10
-	JEQ    piece494
-	VMOVSS X3, (DX)
+	JEQ    piece498
+	VMOVSS X4, (DX)
 
-piece494:
-	JMP stored491
+piece498:
+	JMP stored495
 
-part490:
+part494:
 	LEAQ         (BX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece495
+	JEQ          piece499
 	VMOVUPS      X7, (DX)
 	VEXTRACTF128 $0x01, Y7, X7
 	ADDQ         $0x10, DX
 
-piece495:
+piece499:
 	TESTQ   $0x00000002, R9
-	JEQ     piece496
+	JEQ     piece500
 	VMOVLPS X7, (DX)
 	VPSRLDQ $0x08, X7, X7
 	ADDQ    $0x08, DX
 
-piece496:
+piece500:
 	TESTQ  $0x00000001, R9
-	JEQ    piece497
+	JEQ    piece501
 	VMOVSS X7, (DX)
 
-piece497:
-stored491:
+piece501:
+stored495:
 	MOVQ         BX, DX
 	ADDQ         56(AX), DX
-	VANDPS       Y5, Y6, Y3
-	VXORPS       Y5, Y3, Y4
-	VUNPCKLPS    Y3, Y4, Y5
-	VUNPCKHPS    Y3, Y4, Y3
+	VANDPS       Y3, Y6, Y4
+	VXORPS       Y3, Y4, Y3
+	VUNPCKLPS    Y4, Y3, Y5
+	VUNPCKHPS    Y4, Y3, Y3
 	CMPQ         R9, $0x08
-	JLT          part498
+	JLT          part502
 	VMOVUPS      Y5, (DX)(R14*2)
 	LEAQ         32(DX)(R14*2), DX
 	TESTQ        $0x00000004, R10
-	JEQ          piece500
+	JEQ          piece504
 	VMOVUPS      X3, (DX)
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, DX
 
-piece500:
+piece504:
 	TESTQ   $0x00000002, R10
-	JEQ     piece501
+	JEQ     piece505
 	VMOVLPS X3, (DX)
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, DX
 
-piece501:
+piece505:
 	TESTQ  $0x00000001, R10
-	JEQ    piece502
+	JEQ    piece506
 	VMOVSS X3, (DX)
 
-piece502:
-	JMP stored499
+piece506:
+	JMP stored503
 
-part498:
+part502:
 	LEAQ         (DX)(R14*2), DX
 	TESTQ        $0x00000004, R9
-	JEQ          piece503
+	JEQ          piece507
 	VMOVUPS      X5, (DX)
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, DX
 
-piece503:
+piece507:
 	TESTQ   $0x00000002, R9
-	JEQ     piece504
+	JEQ     piece508
 	VMOVLPS X5, (DX)
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, DX
 
-piece504:
+piece508:
 	TESTQ  $0x00000001, R9
-	JEQ    piece505
+	JEQ    piece509
 	VMOVSS X5, (DX)
 
-piece505:
-stored499:
-done487:
+piece509:
+stored503:
+done489:
 	ADDQ R11, BX
 	ADDQ 72(AX), SI
 	ADDQ R12, CX
 	DECQ R13
-	JNE  row485
+	JNE  row487
 
-end484:
+end486:
 	VZEROUPPER
 	RET
 
@@ -6133,7 +6167,7 @@ end484:
 TEXT ·dropout256(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end506
+	JLE          end510
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -6141,9 +6175,9 @@ TEXT ·dropout256(SB), NOSPLIT, $256-8
 	VBROADCASTSS 28(DX), Y1
 	VPADDD       Y1, Y0, Y0
 
-loop507:
+loop511:
 	CMPQ         AX, $0x40
-	JLT          part508
+	JLT          part512
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6472,11 +6506,11 @@ loop507:
 	VPADDD       word_00000008<>+0(SB), Y0, Y0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop507
+	JMP          loop511
 
-part508:
+part512:
 	TESTQ        AX, AX
-	JEQ          end506
+	JEQ          end510
 	VMOVUPS      Y0, Y1
 	VBROADCASTSS 8(DX), Y2
 	VBROADCASTSS 12(DX), Y3
@@ -6815,41 +6849,41 @@ part508:
 	VMOVDQU      (SI), Y0
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest511
+	JGE          rest515
 
-block510:
+block514:
 	VMOVUPS (DX)(SI*1), Y1
 	VMOVUPS Y1, (CX)(SI*1)
 	ADDQ    $0x00000020, SI
 	CMPQ    SI, BX
-	JLT     block510
+	JLT     block514
 
-rest511:
+rest515:
 	TESTQ        AX, AX
-	JEQ          done509
+	JEQ          done513
 	VMASKMOVPS   (DX)(SI*1), Y0, Y0
 	LEAQ         (CX)(SI*1), CX
 	TESTQ        $0x00000004, AX
-	JEQ          piece512
+	JEQ          piece516
 	VMOVUPS      X0, (CX)
 	VEXTRACTF128 $0x01, Y0, X0
 	ADDQ         $0x10, CX
 
-piece512:
+piece516:
 	TESTQ   $0x00000002, AX
-	JEQ     piece513
+	JEQ     piece517
 	VMOVLPS X0, (CX)
 	VPSRLDQ $0x08, X0, X0
 	ADDQ    $0x08, CX
 
-piece513:
+piece517:
 	TESTQ  $0x00000001, AX
-	JEQ    piece514
+	JEQ    piece518
 	VMOVSS X0, (CX)
 
-piece514:
-done509:
-end506:
+piece518:
+done513:
+end510:
 	VZEROUPPER
 	RET
 
@@ -6925,14 +6959,14 @@ TEXT ·gemm1x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile516:
+tile520:
 	CMPQ    SI, $0x00000040
-	JLT     next517
+	JLT     next521
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros519
+	JEQ     zeros523
 	CMPQ    104(AX), $0x02
-	JEQ     zeros519
+	JEQ     zeros523
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
 	VMOVUPS 64(R9), Y2
@@ -6941,9 +6975,9 @@ tile516:
 	VMOVUPS 160(R9), Y5
 	VMOVUPS 192(R9), Y6
 	VMOVUPS 224(R9), Y7
-	JMP     ready520
+	JMP     ready524
 
-zeros519:
+zeros523:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -6953,14 +6987,14 @@ zeros519:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready520:
+ready524:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed522
+	JLE   summed526
 
-k521:
+k525:
 	VBROADCASTSS (R9), Y8
 	VFMADD231PS  (R10), Y8, Y0
 	VFMADD231PS  32(R10), Y8, Y1
@@ -6973,12 +7007,12 @@ k521:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k521
+	JNE          k525
 
-summed522:
+summed526:
 	CMPQ    104(AX), $0x01
-	JLT     plain523
-	JEQ     relu524
+	JLT     plain527
+	JEQ     relu528
 	VMOVUPS word_3f800000<>+0(SB), Y9
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R9
@@ -7014,9 +7048,9 @@ summed522:
 	VCMPPS  $0x1e, Y8, Y10, Y8
 	VANDPS  Y9, Y8, Y8
 	VMULPS  Y8, Y7, Y7
-	JMP     plain523
+	JMP     plain527
 
-relu524:
+relu528:
 	VXORPS  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -7050,7 +7084,7 @@ relu524:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain523:
+plain527:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
@@ -7063,50 +7097,50 @@ plain523:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same518
+	JEQ     same522
 	ADDQ    $0x00000100, BX
 
-same518:
+same522:
 	SUBQ $0x00000040, SI
-	JMP  tile516
+	JMP  tile520
 
-next517:
-tile525:
+next521:
+tile529:
 	CMPQ    SI, $0x00000010
-	JLT     next526
+	JLT     next530
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros528
+	JEQ     zeros532
 	CMPQ    104(AX), $0x02
-	JEQ     zeros528
+	JEQ     zeros532
 	VMOVUPS (R9), Y0
 	VMOVUPS 32(R9), Y1
-	JMP     ready529
+	JMP     ready533
 
-zeros528:
+zeros532:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready529:
+ready533:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed531
+	JLE   summed535
 
-k530:
+k534:
 	VBROADCASTSS (R9), Y2
 	VFMADD231PS  (R10), Y2, Y0
 	VFMADD231PS  32(R10), Y2, Y1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k530
+	JNE          k534
 
-summed531:
+summed535:
 	CMPQ    104(AX), $0x01
-	JLT     plain532
-	JEQ     relu533
+	JLT     plain536
+	JEQ     relu537
 	VMOVUPS word_3f800000<>+0(SB), Y3
 	VXORPS  Y2, Y2, Y2
 	MOVQ    BX, R9
@@ -7118,9 +7152,9 @@ summed531:
 	VCMPPS  $0x1e, Y2, Y4, Y2
 	VANDPS  Y3, Y2, Y2
 	VMULPS  Y2, Y1, Y1
-	JMP     plain532
+	JMP     plain536
 
-relu533:
+relu537:
 	VXORPS  Y2, Y2, Y2
 	VMAXPS  Y0, Y2, Y0
 	VADDPS  Y2, Y0, Y0
@@ -7130,26 +7164,26 @@ relu533:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain532:
+plain536:
 	MOVQ    CX, R9
 	VMOVUPS Y0, (R9)
 	VMOVUPS Y1, 32(R9)
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same527
+	JEQ     same531
 	ADDQ    $0x00000040, BX
 
-same527:
+same531:
 	SUBQ $0x00000010, SI
-	JMP  tile525
+	JMP  tile529
 
-next526:
+next530:
 	TESTQ      SI, SI
-	JLE        end515
+	JLE        end519
 	CMPQ       SI, $0x08
-	JEQ        one534
-	JLT        part535
+	JEQ        one538
+	JLT        part539
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
@@ -7158,24 +7192,24 @@ next526:
 	VMOVDQU    (R9), Y0
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros536
+	JEQ        zeros540
 	CMPQ       104(AX), $0x02
-	JEQ        zeros536
+	JEQ        zeros540
 	VMOVUPS    (R9), Y1
 	VMASKMOVPS 32(R9), Y0, Y2
-	JMP        ready537
+	JMP        ready541
 
-zeros536:
+zeros540:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready537:
+ready541:
 	MOVQ  8(AX), R9
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed539
+	JLE   summed543
 
-k538:
+k542:
 	VMOVUPS      (DX), Y3
 	VMASKMOVPS   32(DX), Y0, Y4
 	VBROADCASTSS (R9), Y5
@@ -7184,12 +7218,12 @@ k538:
 	ADDQ         R8, DX
 	ADDQ         DI, R9
 	DECQ         R10
-	JNE          k538
+	JNE          k542
 
-summed539:
+summed543:
 	CMPQ       104(AX), $0x01
-	JLT        plain540
-	JEQ        relu541
+	JLT        plain544
+	JEQ        relu545
 	VMOVUPS    word_3f800000<>+0(SB), Y4
 	VXORPS     Y3, Y3, Y3
 	MOVQ       BX, AX
@@ -7201,9 +7235,9 @@ summed539:
 	VCMPPS     $0x1e, Y3, Y0, Y0
 	VANDPS     Y4, Y0, Y0
 	VMULPS     Y0, Y2, Y2
-	JMP        plain540
+	JMP        plain544
 
-relu541:
+relu545:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -7213,61 +7247,61 @@ relu541:
 	VADDPS  Y0, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain540:
+plain544:
 	MOVQ         CX, AX
 	VMOVUPS      Y1, (AX)
 	LEAQ         32(CX), AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece542
+	JEQ          piece546
 	VMOVUPS      X2, (AX)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, AX
 
-piece542:
+piece546:
 	TESTQ   $0x00000002, SI
-	JEQ     piece543
+	JEQ     piece547
 	VMOVLPS X2, (AX)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, AX
 
-piece543:
+piece547:
 	TESTQ  $0x00000001, SI
-	JEQ    piece544
+	JEQ    piece548
 	VMOVSS X2, (AX)
 
-piece544:
-	JMP end515
+piece548:
+	JMP end519
 
-one534:
+one538:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros545
+	JEQ     zeros549
 	CMPQ    104(AX), $0x02
-	JEQ     zeros545
+	JEQ     zeros549
 	VMOVUPS (SI), Y0
-	JMP     ready546
+	JMP     ready550
 
-zeros545:
+zeros549:
 	VXORPS Y0, Y0, Y0
 
-ready546:
+ready550:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed548
+	JLE   summed552
 
-k547:
+k551:
 	VBROADCASTSS (SI), Y1
 	VFMADD231PS  (DX), Y1, Y0
 	ADDQ         R8, DX
 	ADDQ         DI, SI
 	DECQ         R9
-	JNE          k547
+	JNE          k551
 
-summed548:
+summed552:
 	CMPQ    104(AX), $0x01
-	JLT     plain549
-	JEQ     relu550
+	JLT     plain553
+	JEQ     relu554
 	VMOVUPS word_3f800000<>+0(SB), Y2
 	VXORPS  Y1, Y1, Y1
 	MOVQ    BX, AX
@@ -7275,20 +7309,20 @@ summed548:
 	VCMPPS  $0x1e, Y1, Y3, Y1
 	VANDPS  Y2, Y1, Y1
 	VMULPS  Y1, Y0, Y0
-	JMP     plain549
+	JMP     plain553
 
-relu550:
+relu554:
 	VXORPS  Y1, Y1, Y1
 	VMAXPS  Y0, Y1, Y0
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y0
 
-plain549:
+plain553:
 	MOVQ    CX, AX
 	VMOVUPS Y0, (AX)
-	JMP     end515
+	JMP     end519
 
-part535:
+part539:
 	LEAQ       masks<>+32(SB), R9
 	MOVQ       SI, R10
 	SHLQ       $0x02, R10
@@ -7296,34 +7330,34 @@ part535:
 	VMOVDQU    (R9), Y0
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros551
+	JEQ        zeros555
 	CMPQ       104(AX), $0x02
-	JEQ        zeros551
+	JEQ        zeros555
 	VMASKMOVPS (R9), Y0, Y1
-	JMP        ready552
+	JMP        ready556
 
-zeros551:
+zeros555:
 	VXORPS Y1, Y1, Y1
 
-ready552:
+ready556:
 	MOVQ  8(AX), R9
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed554
+	JLE   summed558
 
-k553:
+k557:
 	VMASKMOVPS   (DX), Y0, Y2
 	VBROADCASTSS (R9), Y3
 	VFMADD231PS  Y2, Y3, Y1
 	ADDQ         R8, DX
 	ADDQ         DI, R9
 	DECQ         R10
-	JNE          k553
+	JNE          k557
 
-summed554:
+summed558:
 	CMPQ       104(AX), $0x01
-	JLT        plain555
-	JEQ        relu556
+	JLT        plain559
+	JEQ        relu560
 	VMOVUPS    word_3f800000<>+0(SB), Y3
 	VXORPS     Y2, Y2, Y2
 	MOVQ       BX, AX
@@ -7331,36 +7365,36 @@ summed554:
 	VCMPPS     $0x1e, Y2, Y0, Y0
 	VANDPS     Y3, Y0, Y0
 	VMULPS     Y0, Y1, Y1
-	JMP        plain555
+	JMP        plain559
 
-relu556:
+relu560:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain555:
+plain559:
 	MOVQ         CX, AX
 	TESTQ        $0x00000004, SI
-	JEQ          piece557
+	JEQ          piece561
 	VMOVUPS      X1, (AX)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, AX
 
-piece557:
+piece561:
 	TESTQ   $0x00000002, SI
-	JEQ     piece558
+	JEQ     piece562
 	VMOVLPS X1, (AX)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, AX
 
-piece558:
+piece562:
 	TESTQ  $0x00000001, SI
-	JEQ    piece559
+	JEQ    piece563
 	VMOVSS X1, (AX)
 
-piece559:
-end515:
+piece563:
+end519:
 	VZEROUPPER
 	RET
 
@@ -7376,14 +7410,14 @@ TEXT ·gemm2x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile561:
+tile565:
 	CMPQ    SI, $0x00000020
-	JLT     next562
+	JLT     next566
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros564
+	JEQ     zeros568
 	CMPQ    104(AX), $0x02
-	JEQ     zeros564
+	JEQ     zeros568
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7393,9 +7427,9 @@ tile561:
 	VMOVUPS 32(R10), Y5
 	VMOVUPS 64(R10), Y6
 	VMOVUPS 96(R10), Y7
-	JMP     ready565
+	JMP     ready569
 
-zeros564:
+zeros568:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7405,14 +7439,14 @@ zeros564:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready565:
+ready569:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed567
+	JLE   summed571
 
-k566:
+k570:
 	VMOVUPS      (R11), Y8
 	VMOVUPS      32(R11), Y9
 	VMOVUPS      64(R11), Y10
@@ -7430,12 +7464,12 @@ k566:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k566
+	JNE          k570
 
-summed567:
+summed571:
 	CMPQ    104(AX), $0x01
-	JLT     plain568
-	JEQ     relu569
+	JLT     plain572
+	JEQ     relu573
 	VMOVUPS word_3f800000<>+0(SB), Y9
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R10
@@ -7472,9 +7506,9 @@ summed567:
 	VCMPPS  $0x1e, Y8, Y10, Y8
 	VANDPS  Y9, Y8, Y8
 	VMULPS  Y8, Y7, Y7
-	JMP     plain568
+	JMP     plain572
 
-relu569:
+relu573:
 	VXORPS  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -7508,7 +7542,7 @@ relu569:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain568:
+plain572:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7522,43 +7556,43 @@ plain568:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same563
+	JEQ     same567
 	ADDQ    $0x00000080, BX
 
-same563:
+same567:
 	SUBQ $0x00000020, SI
-	JMP  tile561
+	JMP  tile565
 
-next562:
-tile570:
+next566:
+tile574:
 	CMPQ    SI, $0x00000010
-	JLT     next571
+	JLT     next575
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros573
+	JEQ     zeros577
 	CMPQ    104(AX), $0x02
-	JEQ     zeros573
+	JEQ     zeros577
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y2
 	VMOVUPS 32(R10), Y3
-	JMP     ready574
+	JMP     ready578
 
-zeros573:
+zeros577:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready574:
+ready578:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed576
+	JLE   summed580
 
-k575:
+k579:
 	VMOVUPS      (R11), Y4
 	VMOVUPS      32(R11), Y5
 	VBROADCASTSS (R10), Y6
@@ -7570,12 +7604,12 @@ k575:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k575
+	JNE          k579
 
-summed576:
+summed580:
 	CMPQ    104(AX), $0x01
-	JLT     plain577
-	JEQ     relu578
+	JLT     plain581
+	JEQ     relu582
 	VMOVUPS word_3f800000<>+0(SB), Y5
 	VXORPS  Y4, Y4, Y4
 	MOVQ    BX, R10
@@ -7596,9 +7630,9 @@ summed576:
 	VCMPPS  $0x1e, Y4, Y6, Y4
 	VANDPS  Y5, Y4, Y4
 	VMULPS  Y4, Y3, Y3
-	JMP     plain577
+	JMP     plain581
 
-relu578:
+relu582:
 	VXORPS  Y4, Y4, Y4
 	VMAXPS  Y0, Y4, Y0
 	VADDPS  Y4, Y0, Y0
@@ -7616,7 +7650,7 @@ relu578:
 	VADDPS  Y4, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain577:
+plain581:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -7626,19 +7660,19 @@ plain577:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same572
+	JEQ     same576
 	ADDQ    $0x00000040, BX
 
-same572:
+same576:
 	SUBQ $0x00000010, SI
-	JMP  tile570
+	JMP  tile574
 
-next571:
+next575:
 	TESTQ      SI, SI
-	JLE        end560
+	JLE        end564
 	CMPQ       SI, $0x08
-	JEQ        one579
-	JLT        part580
+	JEQ        one583
+	JLT        part584
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -7647,29 +7681,29 @@ next571:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros581
+	JEQ        zeros585
 	CMPQ       104(AX), $0x02
-	JEQ        zeros581
+	JEQ        zeros585
 	VMOVUPS    (R10), Y1
 	VMASKMOVPS 32(R10), Y0, Y2
 	ADDQ       80(AX), R10
 	VMOVUPS    (R10), Y3
 	VMASKMOVPS 32(R10), Y0, Y4
-	JMP        ready582
+	JMP        ready586
 
-zeros581:
+zeros585:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready582:
+ready586:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed584
+	JLE   summed588
 
-k583:
+k587:
 	VMOVUPS      (DX), Y5
 	VMASKMOVPS   32(DX), Y0, Y6
 	VBROADCASTSS (R10), Y7
@@ -7681,12 +7715,12 @@ k583:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k583
+	JNE          k587
 
-summed584:
+summed588:
 	CMPQ       104(AX), $0x01
-	JLT        plain585
-	JEQ        relu586
+	JLT        plain589
+	JEQ        relu590
 	VMOVUPS    word_3f800000<>+0(SB), Y6
 	VXORPS     Y5, Y5, Y5
 	MOVQ       BX, DX
@@ -7707,9 +7741,9 @@ summed584:
 	VCMPPS     $0x1e, Y5, Y0, Y0
 	VANDPS     Y6, Y0, Y0
 	VMULPS     Y0, Y4, Y4
-	JMP        plain585
+	JMP        plain589
 
-relu586:
+relu590:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -7727,14 +7761,14 @@ relu586:
 	VADDPS  Y0, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain585:
+plain589:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
 	VMOVUPS      Y3, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece587
+	JEQ          piece591
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -7743,9 +7777,9 @@ plain585:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, DX
 
-piece587:
+piece591:
 	TESTQ   $0x00000002, SI
-	JEQ     piece588
+	JEQ     piece592
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -7754,39 +7788,39 @@ piece587:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, DX
 
-piece588:
+piece592:
 	TESTQ  $0x00000001, SI
-	JEQ    piece589
+	JEQ    piece593
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece589:
-	JMP end560
+piece593:
+	JMP end564
 
-one579:
+one583:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros590
+	JEQ     zeros594
 	CMPQ    104(AX), $0x02
-	JEQ     zeros590
+	JEQ     zeros594
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
-	JMP     ready591
+	JMP     ready595
 
-zeros590:
+zeros594:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready591:
+ready595:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed593
+	JLE   summed597
 
-k592:
+k596:
 	VMOVUPS      (DX), Y2
 	VBROADCASTSS (SI), Y3
 	VFMADD231PS  Y2, Y3, Y0
@@ -7795,12 +7829,12 @@ k592:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k592
+	JNE          k596
 
-summed593:
+summed597:
 	CMPQ    104(AX), $0x01
-	JLT     plain594
-	JEQ     relu595
+	JLT     plain598
+	JEQ     relu599
 	VMOVUPS word_3f800000<>+0(SB), Y3
 	VXORPS  Y2, Y2, Y2
 	MOVQ    BX, DX
@@ -7813,9 +7847,9 @@ summed593:
 	VCMPPS  $0x1e, Y2, Y4, Y2
 	VANDPS  Y3, Y2, Y2
 	VMULPS  Y2, Y1, Y1
-	JMP     plain594
+	JMP     plain598
 
-relu595:
+relu599:
 	VXORPS  Y2, Y2, Y2
 	VMAXPS  Y0, Y2, Y0
 	VADDPS  Y2, Y0, Y0
@@ -7825,13 +7859,13 @@ relu595:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain594:
+plain598:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
-	JMP     end560
+	JMP     end564
 
-part580:
+part584:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
@@ -7839,25 +7873,25 @@ part580:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros596
+	JEQ        zeros600
 	CMPQ       104(AX), $0x02
-	JEQ        zeros596
+	JEQ        zeros600
 	VMASKMOVPS (R10), Y0, Y1
 	ADDQ       80(AX), R10
 	VMASKMOVPS (R10), Y0, Y2
-	JMP        ready597
+	JMP        ready601
 
-zeros596:
+zeros600:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready597:
+ready601:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed599
+	JLE   summed603
 
-k598:
+k602:
 	VMASKMOVPS   (DX), Y0, Y3
 	VBROADCASTSS (R10), Y4
 	VFMADD231PS  Y3, Y4, Y1
@@ -7866,12 +7900,12 @@ k598:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k598
+	JNE          k602
 
-summed599:
+summed603:
 	CMPQ       104(AX), $0x01
-	JLT        plain600
-	JEQ        relu601
+	JLT        plain604
+	JEQ        relu605
 	VMOVUPS    word_3f800000<>+0(SB), Y4
 	VXORPS     Y3, Y3, Y3
 	MOVQ       BX, DX
@@ -7884,9 +7918,9 @@ summed599:
 	VCMPPS     $0x1e, Y3, Y0, Y0
 	VANDPS     Y4, Y0, Y0
 	VMULPS     Y0, Y2, Y2
-	JMP        plain600
+	JMP        plain604
 
-relu601:
+relu605:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -7896,9 +7930,9 @@ relu601:
 	VADDPS  Y0, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain600:
+plain604:
 	TESTQ        $0x00000004, SI
-	JEQ          piece602
+	JEQ          piece606
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -7907,9 +7941,9 @@ plain600:
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, CX
 
-piece602:
+piece606:
 	TESTQ   $0x00000002, SI
-	JEQ     piece603
+	JEQ     piece607
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -7918,15 +7952,15 @@ piece602:
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, CX
 
-piece603:
+piece607:
 	TESTQ  $0x00000001, SI
-	JEQ    piece604
+	JEQ    piece608
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 
-piece604:
-end560:
+piece608:
+end564:
 	VZEROUPPER
 	RET
 
@@ -7942,14 +7976,14 @@ TEXT ·gemm3x256(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile606:
+tile610:
 	CMPQ    SI, $0x00000018
-	JLT     next607
+	JLT     next611
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros609
+	JEQ     zeros613
 	CMPQ    104(AX), $0x02
-	JEQ     zeros609
+	JEQ     zeros613
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	VMOVUPS 64(R10), Y2
@@ -7961,9 +7995,9 @@ tile606:
 	VMOVUPS (R10), Y6
 	VMOVUPS 32(R10), Y7
 	VMOVUPS 64(R10), Y8
-	JMP     ready610
+	JMP     ready614
 
-zeros609:
+zeros613:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -7974,14 +8008,14 @@ zeros609:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready610:
+ready614:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed612
+	JLE   summed616
 
-k611:
+k615:
 	VMOVUPS      (R11), Y9
 	VMOVUPS      32(R11), Y10
 	VMOVUPS      64(R11), Y11
@@ -8000,12 +8034,12 @@ k611:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k611
+	JNE          k615
 
-summed612:
+summed616:
 	CMPQ    104(AX), $0x01
-	JLT     plain613
-	JEQ     relu614
+	JLT     plain617
+	JEQ     relu618
 	VMOVUPS word_3f800000<>+0(SB), Y10
 	VXORPS  Y9, Y9, Y9
 	MOVQ    BX, R10
@@ -8047,9 +8081,9 @@ summed612:
 	VCMPPS  $0x1e, Y9, Y11, Y9
 	VANDPS  Y10, Y9, Y9
 	VMULPS  Y9, Y8, Y8
-	JMP     plain613
+	JMP     plain617
 
-relu614:
+relu618:
 	VXORPS  Y9, Y9, Y9
 	VMAXPS  Y0, Y9, Y0
 	VADDPS  Y9, Y0, Y0
@@ -8087,7 +8121,7 @@ relu614:
 	VADDPS  Y9, Y8, Y8
 	VMOVUPS Y8, Y8
 
-plain613:
+plain617:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -8103,22 +8137,22 @@ plain613:
 	ADDQ    $0x00000060, CX
 	ADDQ    $0x00000060, DX
 	TESTQ   BX, BX
-	JEQ     same608
+	JEQ     same612
 	ADDQ    $0x00000060, BX
 
-same608:
+same612:
 	SUBQ $0x00000018, SI
-	JMP  tile606
+	JMP  tile610
 
-next607:
-tile615:
+next611:
+tile619:
 	CMPQ    SI, $0x00000010
-	JLT     next616
+	JLT     next620
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros618
+	JEQ     zeros622
 	CMPQ    104(AX), $0x02
-	JEQ     zeros618
+	JEQ     zeros622
 	VMOVUPS (R10), Y0
 	VMOVUPS 32(R10), Y1
 	ADDQ    80(AX), R10
@@ -8127,9 +8161,9 @@ tile615:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Y4
 	VMOVUPS 32(R10), Y5
-	JMP     ready619
+	JMP     ready623
 
-zeros618:
+zeros622:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8137,14 +8171,14 @@ zeros618:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready619:
+ready623:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed621
+	JLE   summed625
 
-k620:
+k624:
 	VMOVUPS      (R11), Y6
 	VMOVUPS      32(R11), Y7
 	VBROADCASTSS (R10), Y8
@@ -8159,12 +8193,12 @@ k620:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k620
+	JNE          k624
 
-summed621:
+summed625:
 	CMPQ    104(AX), $0x01
-	JLT     plain622
-	JEQ     relu623
+	JLT     plain626
+	JEQ     relu627
 	VMOVUPS word_3f800000<>+0(SB), Y7
 	VXORPS  Y6, Y6, Y6
 	MOVQ    BX, R10
@@ -8194,9 +8228,9 @@ summed621:
 	VCMPPS  $0x1e, Y6, Y8, Y6
 	VANDPS  Y7, Y6, Y6
 	VMULPS  Y6, Y5, Y5
-	JMP     plain622
+	JMP     plain626
 
-relu623:
+relu627:
 	VXORPS  Y6, Y6, Y6
 	VMAXPS  Y0, Y6, Y0
 	VADDPS  Y6, Y0, Y0
@@ -8222,7 +8256,7 @@ relu623:
 	VADDPS  Y6, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain622:
+plain626:
 	MOVQ    CX, R10
 	VMOVUPS Y0, (R10)
 	VMOVUPS Y1, 32(R10)
@@ -8235,19 +8269,19 @@ plain622:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same617
+	JEQ     same621
 	ADDQ    $0x00000040, BX
 
-same617:
+same621:
 	SUBQ $0x00000010, SI
-	JMP  tile615
+	JMP  tile619
 
-next616:
+next620:
 	TESTQ      SI, SI
-	JLE        end605
+	JLE        end609
 	CMPQ       SI, $0x08
-	JEQ        one624
-	JLT        part625
+	JEQ        one628
+	JLT        part629
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
@@ -8256,9 +8290,9 @@ next616:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros626
+	JEQ        zeros630
 	CMPQ       104(AX), $0x02
-	JEQ        zeros626
+	JEQ        zeros630
 	VMOVUPS    (R10), Y1
 	VMASKMOVPS 32(R10), Y0, Y2
 	ADDQ       80(AX), R10
@@ -8267,9 +8301,9 @@ next616:
 	ADDQ       80(AX), R10
 	VMOVUPS    (R10), Y5
 	VMASKMOVPS 32(R10), Y0, Y6
-	JMP        ready627
+	JMP        ready631
 
-zeros626:
+zeros630:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8277,13 +8311,13 @@ zeros626:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready627:
+ready631:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed629
+	JLE   summed633
 
-k628:
+k632:
 	VMOVUPS      (DX), Y7
 	VMASKMOVPS   32(DX), Y0, Y8
 	VBROADCASTSS (R10), Y9
@@ -8298,12 +8332,12 @@ k628:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k628
+	JNE          k632
 
-summed629:
+summed633:
 	CMPQ       104(AX), $0x01
-	JLT        plain630
-	JEQ        relu631
+	JLT        plain634
+	JEQ        relu635
 	VMOVUPS    word_3f800000<>+0(SB), Y8
 	VXORPS     Y7, Y7, Y7
 	MOVQ       BX, DX
@@ -8333,9 +8367,9 @@ summed629:
 	VCMPPS     $0x1e, Y7, Y0, Y0
 	VANDPS     Y8, Y0, Y0
 	VMULPS     Y0, Y6, Y6
-	JMP        plain630
+	JMP        plain634
 
-relu631:
+relu635:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -8361,7 +8395,7 @@ relu631:
 	VADDPS  Y0, Y6, Y6
 	VMOVUPS Y6, Y6
 
-plain630:
+plain634:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8370,7 +8404,7 @@ plain630:
 	VMOVUPS      Y5, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece632
+	JEQ          piece636
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8382,9 +8416,9 @@ plain630:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, DX
 
-piece632:
+piece636:
 	TESTQ   $0x00000002, SI
-	JEQ     piece633
+	JEQ     piece637
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8396,9 +8430,9 @@ piece632:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, DX
 
-piece633:
+piece637:
 	TESTQ  $0x00000001, SI
-	JEQ    piece634
+	JEQ    piece638
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8406,34 +8440,34 @@ piece633:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece634:
-	JMP end605
+piece638:
+	JMP end609
 
-one624:
+one628:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros635
+	JEQ     zeros639
 	CMPQ    104(AX), $0x02
-	JEQ     zeros635
+	JEQ     zeros639
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y2
-	JMP     ready636
+	JMP     ready640
 
-zeros635:
+zeros639:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready636:
+ready640:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed638
+	JLE   summed642
 
-k637:
+k641:
 	VMOVUPS      (DX), Y3
 	VBROADCASTSS (SI), Y4
 	VFMADD231PS  Y3, Y4, Y0
@@ -8444,12 +8478,12 @@ k637:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k637
+	JNE          k641
 
-summed638:
+summed642:
 	CMPQ    104(AX), $0x01
-	JLT     plain639
-	JEQ     relu640
+	JLT     plain643
+	JEQ     relu644
 	VMOVUPS word_3f800000<>+0(SB), Y4
 	VXORPS  Y3, Y3, Y3
 	MOVQ    BX, DX
@@ -8467,9 +8501,9 @@ summed638:
 	VCMPPS  $0x1e, Y3, Y5, Y3
 	VANDPS  Y4, Y3, Y3
 	VMULPS  Y3, Y2, Y2
-	JMP     plain639
+	JMP     plain643
 
-relu640:
+relu644:
 	VXORPS  Y3, Y3, Y3
 	VMAXPS  Y0, Y3, Y0
 	VADDPS  Y3, Y0, Y0
@@ -8483,15 +8517,15 @@ relu640:
 	VADDPS  Y3, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain639:
+plain643:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, (CX)
-	JMP     end605
+	JMP     end609
 
-part625:
+part629:
 	LEAQ       masks<>+32(SB), R10
 	MOVQ       SI, R11
 	SHLQ       $0x02, R11
@@ -8499,28 +8533,28 @@ part625:
 	VMOVDQU    (R10), Y0
 	MOVQ       BX, R10
 	TESTQ      R10, R10
-	JEQ        zeros641
+	JEQ        zeros645
 	CMPQ       104(AX), $0x02
-	JEQ        zeros641
+	JEQ        zeros645
 	VMASKMOVPS (R10), Y0, Y1
 	ADDQ       80(AX), R10
 	VMASKMOVPS (R10), Y0, Y2
 	ADDQ       80(AX), R10
 	VMASKMOVPS (R10), Y0, Y3
-	JMP        ready642
+	JMP        ready646
 
-zeros641:
+zeros645:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready642:
+ready646:
 	MOVQ  8(AX), R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed644
+	JLE   summed648
 
-k643:
+k647:
 	VMASKMOVPS   (DX), Y0, Y4
 	VBROADCASTSS (R10), Y5
 	VFMADD231PS  Y4, Y5, Y1
@@ -8531,12 +8565,12 @@ k643:
 	ADDQ         R9, DX
 	ADDQ         R8, R10
 	DECQ         R11
-	JNE          k643
+	JNE          k647
 
-summed644:
+summed648:
 	CMPQ       104(AX), $0x01
-	JLT        plain645
-	JEQ        relu646
+	JLT        plain649
+	JEQ        relu650
 	VMOVUPS    word_3f800000<>+0(SB), Y5
 	VXORPS     Y4, Y4, Y4
 	MOVQ       BX, DX
@@ -8554,9 +8588,9 @@ summed644:
 	VCMPPS     $0x1e, Y4, Y0, Y0
 	VANDPS     Y5, Y0, Y0
 	VMULPS     Y0, Y3, Y3
-	JMP        plain645
+	JMP        plain649
 
-relu646:
+relu650:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -8570,9 +8604,9 @@ relu646:
 	VADDPS  Y0, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain645:
+plain649:
 	TESTQ        $0x00000004, SI
-	JEQ          piece647
+	JEQ          piece651
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -8584,9 +8618,9 @@ plain645:
 	VEXTRACTF128 $0x01, Y3, X3
 	ADDQ         $0x10, CX
 
-piece647:
+piece651:
 	TESTQ   $0x00000002, SI
-	JEQ     piece648
+	JEQ     piece652
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -8598,17 +8632,17 @@ piece647:
 	VPSRLDQ $0x08, X3, X3
 	ADDQ    $0x08, CX
 
-piece648:
+piece652:
 	TESTQ  $0x00000001, SI
-	JEQ    piece649
+	JEQ    piece653
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X3, (CX)
 
-piece649:
-end605:
+piece653:
+end609:
 	VZEROUPPER
 	RET
 
@@ -8625,14 +8659,14 @@ TEXT ·gemm4x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile651:
+tile655:
 	CMPQ    SI, $0x00000010
-	JLT     next652
+	JLT     next656
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros654
+	JEQ     zeros658
 	CMPQ    104(AX), $0x02
-	JEQ     zeros654
+	JEQ     zeros658
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -8644,9 +8678,9 @@ tile651:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y6
 	VMOVUPS 32(R11), Y7
-	JMP     ready655
+	JMP     ready659
 
-zeros654:
+zeros658:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -8656,14 +8690,14 @@ zeros654:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready655:
+ready659:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed657
+	JLE   summed661
 
-k656:
+k660:
 	VMOVUPS      (R12), Y8
 	VMOVUPS      32(R12), Y9
 	VBROADCASTSS (R11), Y10
@@ -8681,12 +8715,12 @@ k656:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k656
+	JNE          k660
 
-summed657:
+summed661:
 	CMPQ    104(AX), $0x01
-	JLT     plain658
-	JEQ     relu659
+	JLT     plain662
+	JEQ     relu663
 	VMOVUPS word_3f800000<>+0(SB), Y9
 	VXORPS  Y8, Y8, Y8
 	MOVQ    BX, R11
@@ -8725,9 +8759,9 @@ summed657:
 	VCMPPS  $0x1e, Y8, Y10, Y8
 	VANDPS  Y9, Y8, Y8
 	VMULPS  Y8, Y7, Y7
-	JMP     plain658
+	JMP     plain662
 
-relu659:
+relu663:
 	VXORPS  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -8761,7 +8795,7 @@ relu659:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain658:
+plain662:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -8777,19 +8811,19 @@ plain658:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same653
+	JEQ     same657
 	ADDQ    $0x00000040, BX
 
-same653:
+same657:
 	SUBQ $0x00000010, SI
-	JMP  tile651
+	JMP  tile655
 
-next652:
+next656:
 	TESTQ      SI, SI
-	JLE        end650
+	JLE        end654
 	CMPQ       SI, $0x08
-	JEQ        one660
-	JLT        part661
+	JEQ        one664
+	JLT        part665
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -8798,9 +8832,9 @@ next652:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros662
+	JEQ        zeros666
 	CMPQ       104(AX), $0x02
-	JEQ        zeros662
+	JEQ        zeros666
 	VMOVUPS    (R11), Y1
 	VMASKMOVPS 32(R11), Y0, Y2
 	ADDQ       80(AX), R11
@@ -8812,9 +8846,9 @@ next652:
 	ADDQ       80(AX), R11
 	VMOVUPS    (R11), Y7
 	VMASKMOVPS 32(R11), Y0, Y8
-	JMP        ready663
+	JMP        ready667
 
-zeros662:
+zeros666:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -8824,13 +8858,13 @@ zeros662:
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
 
-ready663:
+ready667:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed665
+	JLE   summed669
 
-k664:
+k668:
 	VMOVUPS      (DX), Y9
 	VMASKMOVPS   32(DX), Y0, Y10
 	VBROADCASTSS (R11), Y11
@@ -8848,12 +8882,12 @@ k664:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k664
+	JNE          k668
 
-summed665:
+summed669:
 	CMPQ       104(AX), $0x01
-	JLT        plain666
-	JEQ        relu667
+	JLT        plain670
+	JEQ        relu671
 	VMOVUPS    word_3f800000<>+0(SB), Y10
 	VXORPS     Y9, Y9, Y9
 	MOVQ       BX, DX
@@ -8892,9 +8926,9 @@ summed665:
 	VCMPPS     $0x1e, Y9, Y0, Y0
 	VANDPS     Y10, Y0, Y0
 	VMULPS     Y0, Y8, Y8
-	JMP        plain666
+	JMP        plain670
 
-relu667:
+relu671:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -8928,7 +8962,7 @@ relu667:
 	VADDPS  Y0, Y8, Y8
 	VMOVUPS Y8, Y8
 
-plain666:
+plain670:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -8939,7 +8973,7 @@ plain666:
 	VMOVUPS      Y7, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece668
+	JEQ          piece672
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -8954,9 +8988,9 @@ plain666:
 	VEXTRACTF128 $0x01, Y8, X8
 	ADDQ         $0x10, DX
 
-piece668:
+piece672:
 	TESTQ   $0x00000002, SI
-	JEQ     piece669
+	JEQ     piece673
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -8971,9 +9005,9 @@ piece668:
 	VPSRLDQ $0x08, X8, X8
 	ADDQ    $0x08, DX
 
-piece669:
+piece673:
 	TESTQ  $0x00000001, SI
-	JEQ    piece670
+	JEQ    piece674
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -8983,15 +9017,15 @@ piece669:
 	ADDQ   56(AX), CX
 	VMOVSS X8, (CX)
 
-piece670:
-	JMP end650
+piece674:
+	JMP end654
 
-one660:
+one664:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros671
+	JEQ     zeros675
 	CMPQ    104(AX), $0x02
-	JEQ     zeros671
+	JEQ     zeros675
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
@@ -8999,21 +9033,21 @@ one660:
 	VMOVUPS (SI), Y2
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y3
-	JMP     ready672
+	JMP     ready676
 
-zeros671:
+zeros675:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 
-ready672:
+ready676:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed674
+	JLE   summed678
 
-k673:
+k677:
 	VMOVUPS      (DX), Y4
 	VBROADCASTSS (SI), Y5
 	VFMADD231PS  Y4, Y5, Y0
@@ -9026,12 +9060,12 @@ k673:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k673
+	JNE          k677
 
-summed674:
+summed678:
 	CMPQ    104(AX), $0x01
-	JLT     plain675
-	JEQ     relu676
+	JLT     plain679
+	JEQ     relu680
 	VMOVUPS word_3f800000<>+0(SB), Y5
 	VXORPS  Y4, Y4, Y4
 	MOVQ    BX, DX
@@ -9054,9 +9088,9 @@ summed674:
 	VCMPPS  $0x1e, Y4, Y6, Y4
 	VANDPS  Y5, Y4, Y4
 	VMULPS  Y4, Y3, Y3
-	JMP     plain675
+	JMP     plain679
 
-relu676:
+relu680:
 	VXORPS  Y4, Y4, Y4
 	VMAXPS  Y0, Y4, Y0
 	VADDPS  Y4, Y0, Y0
@@ -9074,7 +9108,7 @@ relu676:
 	VADDPS  Y4, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain675:
+plain679:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9082,9 +9116,9 @@ plain675:
 	VMOVUPS Y2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, (CX)
-	JMP     end650
+	JMP     end654
 
-part661:
+part665:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
@@ -9092,9 +9126,9 @@ part661:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros677
+	JEQ        zeros681
 	CMPQ       104(AX), $0x02
-	JEQ        zeros677
+	JEQ        zeros681
 	VMASKMOVPS (R11), Y0, Y1
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y2
@@ -9102,21 +9136,21 @@ part661:
 	VMASKMOVPS (R11), Y0, Y3
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y4
-	JMP        ready678
+	JMP        ready682
 
-zeros677:
+zeros681:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready678:
+ready682:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed680
+	JLE   summed684
 
-k679:
+k683:
 	VMASKMOVPS   (DX), Y0, Y5
 	VBROADCASTSS (R11), Y6
 	VFMADD231PS  Y5, Y6, Y1
@@ -9129,12 +9163,12 @@ k679:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k679
+	JNE          k683
 
-summed680:
+summed684:
 	CMPQ       104(AX), $0x01
-	JLT        plain681
-	JEQ        relu682
+	JLT        plain685
+	JEQ        relu686
 	VMOVUPS    word_3f800000<>+0(SB), Y6
 	VXORPS     Y5, Y5, Y5
 	MOVQ       BX, DX
@@ -9157,9 +9191,9 @@ summed680:
 	VCMPPS     $0x1e, Y5, Y0, Y0
 	VANDPS     Y6, Y0, Y0
 	VMULPS     Y0, Y4, Y4
-	JMP        plain681
+	JMP        plain685
 
-relu682:
+relu686:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -9177,9 +9211,9 @@ relu682:
 	VADDPS  Y0, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain681:
+plain685:
 	TESTQ        $0x00000004, SI
-	JEQ          piece683
+	JEQ          piece687
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9194,9 +9228,9 @@ plain681:
 	VEXTRACTF128 $0x01, Y4, X4
 	ADDQ         $0x10, CX
 
-piece683:
+piece687:
 	TESTQ   $0x00000002, SI
-	JEQ     piece684
+	JEQ     piece688
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9211,9 +9245,9 @@ piece683:
 	VPSRLDQ $0x08, X4, X4
 	ADDQ    $0x08, CX
 
-piece684:
+piece688:
 	TESTQ  $0x00000001, SI
-	JEQ    piece685
+	JEQ    piece689
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9222,8 +9256,8 @@ piece684:
 	ADDQ   56(AX), CX
 	VMOVSS X4, (CX)
 
-piece685:
-end650:
+piece689:
+end654:
 	VZEROUPPER
 	RET
 
@@ -9240,14 +9274,14 @@ TEXT ·gemm5x256(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile687:
+tile691:
 	CMPQ    SI, $0x00000010
-	JLT     next688
+	JLT     next692
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros690
+	JEQ     zeros694
 	CMPQ    104(AX), $0x02
-	JEQ     zeros690
+	JEQ     zeros694
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	ADDQ    80(AX), R11
@@ -9262,9 +9296,9 @@ tile687:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Y8
 	VMOVUPS 32(R11), Y9
-	JMP     ready691
+	JMP     ready695
 
-zeros690:
+zeros694:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9276,14 +9310,14 @@ zeros690:
 	VXORPS Y8, Y8, Y8
 	VXORPS Y9, Y9, Y9
 
-ready691:
+ready695:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed693
+	JLE   summed697
 
-k692:
+k696:
 	VMOVUPS      (R12), Y10
 	VMOVUPS      32(R12), Y11
 	VBROADCASTSS (R11), Y12
@@ -9304,12 +9338,12 @@ k692:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k692
+	JNE          k696
 
-summed693:
+summed697:
 	CMPQ    104(AX), $0x01
-	JLT     plain694
-	JEQ     relu695
+	JLT     plain698
+	JEQ     relu699
 	VMOVUPS word_3f800000<>+0(SB), Y11
 	VXORPS  Y10, Y10, Y10
 	MOVQ    BX, R11
@@ -9357,9 +9391,9 @@ summed693:
 	VCMPPS  $0x1e, Y10, Y12, Y10
 	VANDPS  Y11, Y10, Y10
 	VMULPS  Y10, Y9, Y9
-	JMP     plain694
+	JMP     plain698
 
-relu695:
+relu699:
 	VXORPS  Y10, Y10, Y10
 	VMAXPS  Y0, Y10, Y0
 	VADDPS  Y10, Y0, Y0
@@ -9401,7 +9435,7 @@ relu695:
 	VADDPS  Y10, Y9, Y9
 	VMOVUPS Y9, Y9
 
-plain694:
+plain698:
 	MOVQ    CX, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -9420,19 +9454,19 @@ plain694:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same689
+	JEQ     same693
 	ADDQ    $0x00000040, BX
 
-same689:
+same693:
 	SUBQ $0x00000010, SI
-	JMP  tile687
+	JMP  tile691
 
-next688:
+next692:
 	TESTQ      SI, SI
-	JLE        end686
+	JLE        end690
 	CMPQ       SI, $0x08
-	JEQ        one696
-	JLT        part697
+	JEQ        one700
+	JLT        part701
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
@@ -9441,9 +9475,9 @@ next688:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros698
+	JEQ        zeros702
 	CMPQ       104(AX), $0x02
-	JEQ        zeros698
+	JEQ        zeros702
 	VMOVUPS    (R11), Y1
 	VMASKMOVPS 32(R11), Y0, Y2
 	ADDQ       80(AX), R11
@@ -9458,9 +9492,9 @@ next688:
 	ADDQ       80(AX), R11
 	VMOVUPS    (R11), Y9
 	VMASKMOVPS 32(R11), Y0, Y10
-	JMP        ready699
+	JMP        ready703
 
-zeros698:
+zeros702:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -9472,13 +9506,13 @@ zeros698:
 	VXORPS Y9, Y9, Y9
 	VXORPS Y10, Y10, Y10
 
-ready699:
+ready703:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed701
+	JLE   summed705
 
-k700:
+k704:
 	VMOVUPS      (DX), Y11
 	VMASKMOVPS   32(DX), Y0, Y12
 	VBROADCASTSS (R11), Y13
@@ -9499,12 +9533,12 @@ k700:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k700
+	JNE          k704
 
-summed701:
+summed705:
 	CMPQ       104(AX), $0x01
-	JLT        plain702
-	JEQ        relu703
+	JLT        plain706
+	JEQ        relu707
 	VMOVUPS    word_3f800000<>+0(SB), Y12
 	VXORPS     Y11, Y11, Y11
 	MOVQ       BX, DX
@@ -9552,9 +9586,9 @@ summed701:
 	VCMPPS     $0x1e, Y11, Y0, Y0
 	VANDPS     Y12, Y0, Y0
 	VMULPS     Y0, Y10, Y10
-	JMP        plain702
+	JMP        plain706
 
-relu703:
+relu707:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -9596,7 +9630,7 @@ relu703:
 	VADDPS  Y0, Y10, Y10
 	VMOVUPS Y10, Y10
 
-plain702:
+plain706:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -9609,7 +9643,7 @@ plain702:
 	VMOVUPS      Y9, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece704
+	JEQ          piece708
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -9627,9 +9661,9 @@ plain702:
 	VEXTRACTF128 $0x01, Y10, X10
 	ADDQ         $0x10, DX
 
-piece704:
+piece708:
 	TESTQ   $0x00000002, SI
-	JEQ     piece705
+	JEQ     piece709
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -9647,9 +9681,9 @@ piece704:
 	VPSRLDQ $0x08, X10, X10
 	ADDQ    $0x08, DX
 
-piece705:
+piece709:
 	TESTQ  $0x00000001, SI
-	JEQ    piece706
+	JEQ    piece710
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -9661,15 +9695,15 @@ piece705:
 	ADDQ   56(AX), CX
 	VMOVSS X10, (CX)
 
-piece706:
-	JMP end686
+piece710:
+	JMP end690
 
-one696:
+one700:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros707
+	JEQ     zeros711
 	CMPQ    104(AX), $0x02
-	JEQ     zeros707
+	JEQ     zeros711
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
@@ -9679,22 +9713,22 @@ one696:
 	VMOVUPS (SI), Y3
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y4
-	JMP     ready708
+	JMP     ready712
 
-zeros707:
+zeros711:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 
-ready708:
+ready712:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed710
+	JLE   summed714
 
-k709:
+k713:
 	VMOVUPS      (DX), Y5
 	VBROADCASTSS (SI), Y6
 	VFMADD231PS  Y5, Y6, Y0
@@ -9709,12 +9743,12 @@ k709:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k709
+	JNE          k713
 
-summed710:
+summed714:
 	CMPQ    104(AX), $0x01
-	JLT     plain711
-	JEQ     relu712
+	JLT     plain715
+	JEQ     relu716
 	VMOVUPS word_3f800000<>+0(SB), Y6
 	VXORPS  Y5, Y5, Y5
 	MOVQ    BX, DX
@@ -9742,9 +9776,9 @@ summed710:
 	VCMPPS  $0x1e, Y5, Y7, Y5
 	VANDPS  Y6, Y5, Y5
 	VMULPS  Y5, Y4, Y4
-	JMP     plain711
+	JMP     plain715
 
-relu712:
+relu716:
 	VXORPS  Y5, Y5, Y5
 	VMAXPS  Y0, Y5, Y0
 	VADDPS  Y5, Y0, Y0
@@ -9766,7 +9800,7 @@ relu712:
 	VADDPS  Y5, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain711:
+plain715:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -9776,9 +9810,9 @@ plain711:
 	VMOVUPS Y3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, (CX)
-	JMP     end686
+	JMP     end690
 
-part697:
+part701:
 	LEAQ       masks<>+32(SB), R11
 	MOVQ       SI, R12
 	SHLQ       $0x02, R12
@@ -9786,9 +9820,9 @@ part697:
 	VMOVDQU    (R11), Y0
 	MOVQ       BX, R11
 	TESTQ      R11, R11
-	JEQ        zeros713
+	JEQ        zeros717
 	CMPQ       104(AX), $0x02
-	JEQ        zeros713
+	JEQ        zeros717
 	VMASKMOVPS (R11), Y0, Y1
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y2
@@ -9798,22 +9832,22 @@ part697:
 	VMASKMOVPS (R11), Y0, Y4
 	ADDQ       80(AX), R11
 	VMASKMOVPS (R11), Y0, Y5
-	JMP        ready714
+	JMP        ready718
 
-zeros713:
+zeros717:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready714:
+ready718:
 	MOVQ  8(AX), R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed716
+	JLE   summed720
 
-k715:
+k719:
 	VMASKMOVPS   (DX), Y0, Y6
 	VBROADCASTSS (R11), Y7
 	VFMADD231PS  Y6, Y7, Y1
@@ -9828,12 +9862,12 @@ k715:
 	ADDQ         R9, DX
 	ADDQ         R8, R11
 	DECQ         R12
-	JNE          k715
+	JNE          k719
 
-summed716:
+summed720:
 	CMPQ       104(AX), $0x01
-	JLT        plain717
-	JEQ        relu718
+	JLT        plain721
+	JEQ        relu722
 	VMOVUPS    word_3f800000<>+0(SB), Y7
 	VXORPS     Y6, Y6, Y6
 	MOVQ       BX, DX
@@ -9861,9 +9895,9 @@ summed716:
 	VCMPPS     $0x1e, Y6, Y0, Y0
 	VANDPS     Y7, Y0, Y0
 	VMULPS     Y0, Y5, Y5
-	JMP        plain717
+	JMP        plain721
 
-relu718:
+relu722:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -9885,9 +9919,9 @@ relu718:
 	VADDPS  Y0, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain717:
+plain721:
 	TESTQ        $0x00000004, SI
-	JEQ          piece719
+	JEQ          piece723
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -9905,9 +9939,9 @@ plain717:
 	VEXTRACTF128 $0x01, Y5, X5
 	ADDQ         $0x10, CX
 
-piece719:
+piece723:
 	TESTQ   $0x00000002, SI
-	JEQ     piece720
+	JEQ     piece724
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -9925,9 +9959,9 @@ piece719:
 	VPSRLDQ $0x08, X5, X5
 	ADDQ    $0x08, CX
 
-piece720:
+piece724:
 	TESTQ  $0x00000001, SI
-	JEQ    piece721
+	JEQ    piece725
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -9938,8 +9972,8 @@ piece720:
 	ADDQ   56(AX), CX
 	VMOVSS X5, (CX)
 
-piece721:
-end686:
+piece725:
+end690:
 	VZEROUPPER
 	RET
 
@@ -9957,14 +9991,14 @@ TEXT ·gemm6x256(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile723:
+tile727:
 	CMPQ    SI, $0x00000010
-	JLT     next724
+	JLT     next728
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros726
+	JEQ     zeros730
 	CMPQ    104(AX), $0x02
-	JEQ     zeros726
+	JEQ     zeros730
 	VMOVUPS (R12), Y0
 	VMOVUPS 32(R12), Y1
 	ADDQ    80(AX), R12
@@ -9982,9 +10016,9 @@ tile723:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Y10
 	VMOVUPS 32(R12), Y11
-	JMP     ready727
+	JMP     ready731
 
-zeros726:
+zeros730:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -9998,14 +10032,14 @@ zeros726:
 	VXORPS Y10, Y10, Y10
 	VXORPS Y11, Y11, Y11
 
-ready727:
+ready731:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	TESTQ R14, R14
-	JLE   summed729
+	JLE   summed733
 
-k728:
+k732:
 	VMOVUPS      (R13), Y12
 	VMOVUPS      32(R13), Y13
 	VBROADCASTSS (R12), Y14
@@ -10029,12 +10063,12 @@ k728:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k728
+	JNE          k732
 
-summed729:
+summed733:
 	CMPQ    104(AX), $0x01
-	JLT     plain730
-	JEQ     relu731
+	JLT     plain734
+	JEQ     relu735
 	VMOVUPS word_3f800000<>+0(SB), Y13
 	VXORPS  Y12, Y12, Y12
 	MOVQ    BX, R12
@@ -10091,9 +10125,9 @@ summed729:
 	VCMPPS  $0x1e, Y12, Y14, Y12
 	VANDPS  Y13, Y12, Y12
 	VMULPS  Y12, Y11, Y11
-	JMP     plain730
+	JMP     plain734
 
-relu731:
+relu735:
 	VXORPS  Y12, Y12, Y12
 	VMAXPS  Y0, Y12, Y0
 	VADDPS  Y12, Y0, Y0
@@ -10143,7 +10177,7 @@ relu731:
 	VADDPS  Y12, Y11, Y11
 	VMOVUPS Y11, Y11
 
-plain730:
+plain734:
 	MOVQ    CX, R12
 	VMOVUPS Y0, (R12)
 	VMOVUPS Y1, 32(R12)
@@ -10165,19 +10199,19 @@ plain730:
 	ADDQ    $0x00000040, CX
 	ADDQ    $0x00000040, DX
 	TESTQ   BX, BX
-	JEQ     same725
+	JEQ     same729
 	ADDQ    $0x00000040, BX
 
-same725:
+same729:
 	SUBQ $0x00000010, SI
-	JMP  tile723
+	JMP  tile727
 
-next724:
+next728:
 	TESTQ      SI, SI
-	JLE        end722
+	JLE        end726
 	CMPQ       SI, $0x08
-	JEQ        one732
-	JLT        part733
+	JEQ        one736
+	JLT        part737
 	SUBQ       $0x08, SI
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
@@ -10186,9 +10220,9 @@ next724:
 	VMOVDQU    (R12), Y0
 	MOVQ       BX, R12
 	TESTQ      R12, R12
-	JEQ        zeros734
+	JEQ        zeros738
 	CMPQ       104(AX), $0x02
-	JEQ        zeros734
+	JEQ        zeros738
 	VMOVUPS    (R12), Y1
 	VMASKMOVPS 32(R12), Y0, Y2
 	ADDQ       80(AX), R12
@@ -10206,9 +10240,9 @@ next724:
 	ADDQ       80(AX), R12
 	VMOVUPS    (R12), Y11
 	VMASKMOVPS 32(R12), Y0, Y12
-	JMP        ready735
+	JMP        ready739
 
-zeros734:
+zeros738:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -10222,13 +10256,13 @@ zeros734:
 	VXORPS Y11, Y11, Y11
 	VXORPS Y12, Y12, Y12
 
-ready735:
+ready739:
 	MOVQ  8(AX), R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed737
+	JLE   summed741
 
-k736:
+k740:
 	VMOVUPS      (DX), Y13
 	VMASKMOVPS   32(DX), Y0, Y14
 	VBROADCASTSS (R12), Y15
@@ -10252,12 +10286,12 @@ k736:
 	ADDQ         R9, DX
 	ADDQ         R8, R12
 	DECQ         R13
-	JNE          k736
+	JNE          k740
 
-summed737:
+summed741:
 	CMPQ       104(AX), $0x01
-	JLT        plain738
-	JEQ        relu739
+	JLT        plain742
+	JEQ        relu743
 	VMOVUPS    word_3f800000<>+0(SB), Y14
 	VXORPS     Y13, Y13, Y13
 	MOVQ       BX, DX
@@ -10314,9 +10348,9 @@ summed737:
 	VCMPPS     $0x1e, Y13, Y0, Y0
 	VANDPS     Y14, Y0, Y0
 	VMULPS     Y0, Y12, Y12
-	JMP        plain738
+	JMP        plain742
 
-relu739:
+relu743:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -10366,7 +10400,7 @@ relu739:
 	VADDPS  Y0, Y12, Y12
 	VMOVUPS Y12, Y12
 
-plain738:
+plain742:
 	MOVQ         CX, DX
 	VMOVUPS      Y1, (DX)
 	ADDQ         56(AX), DX
@@ -10381,7 +10415,7 @@ plain738:
 	VMOVUPS      Y11, (DX)
 	LEAQ         32(CX), DX
 	TESTQ        $0x00000004, SI
-	JEQ          piece740
+	JEQ          piece744
 	MOVQ         DX, CX
 	VMOVUPS      X2, (CX)
 	VEXTRACTF128 $0x01, Y2, X2
@@ -10402,9 +10436,9 @@ plain738:
 	VEXTRACTF128 $0x01, Y12, X12
 	ADDQ         $0x10, DX
 
-piece740:
+piece744:
 	TESTQ   $0x00000002, SI
-	JEQ     piece741
+	JEQ     piece745
 	MOVQ    DX, CX
 	VMOVLPS X2, (CX)
 	VPSRLDQ $0x08, X2, X2
@@ -10425,9 +10459,9 @@ piece740:
 	VPSRLDQ $0x08, X12, X12
 	ADDQ    $0x08, DX
 
-piece741:
+piece745:
 	TESTQ  $0x00000001, SI
-	JEQ    piece742
+	JEQ    piece746
 	MOVQ   DX, CX
 	VMOVSS X2, (CX)
 	ADDQ   56(AX), CX
@@ -10441,15 +10475,15 @@ piece741:
 	ADDQ   56(AX), CX
 	VMOVSS X12, (CX)
 
-piece742:
-	JMP end722
+piece746:
+	JMP end726
 
-one732:
+one736:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros743
+	JEQ     zeros747
 	CMPQ    104(AX), $0x02
-	JEQ     zeros743
+	JEQ     zeros747
 	VMOVUPS (SI), Y0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y1
@@ -10461,9 +10495,9 @@ one732:
 	VMOVUPS (SI), Y4
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Y5
-	JMP     ready744
+	JMP     ready748
 
-zeros743:
+zeros747:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10471,13 +10505,13 @@ zeros743:
 	VXORPS Y4, Y4, Y4
 	VXORPS Y5, Y5, Y5
 
-ready744:
+ready748:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed746
+	JLE   summed750
 
-k745:
+k749:
 	VMOVUPS      (DX), Y6
 	VBROADCASTSS (SI), Y7
 	VFMADD231PS  Y6, Y7, Y0
@@ -10494,12 +10528,12 @@ k745:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R12
-	JNE          k745
+	JNE          k749
 
-summed746:
+summed750:
 	CMPQ    104(AX), $0x01
-	JLT     plain747
-	JEQ     relu748
+	JLT     plain751
+	JEQ     relu752
 	VMOVUPS word_3f800000<>+0(SB), Y7
 	VXORPS  Y6, Y6, Y6
 	MOVQ    BX, DX
@@ -10532,9 +10566,9 @@ summed746:
 	VCMPPS  $0x1e, Y6, Y8, Y6
 	VANDPS  Y7, Y6, Y6
 	VMULPS  Y6, Y5, Y5
-	JMP     plain747
+	JMP     plain751
 
-relu748:
+relu752:
 	VXORPS  Y6, Y6, Y6
 	VMAXPS  Y0, Y6, Y0
 	VADDPS  Y6, Y0, Y0
@@ -10560,7 +10594,7 @@ relu748:
 	VADDPS  Y6, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain747:
+plain751:
 	VMOVUPS Y0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, (CX)
@@ -10572,9 +10606,9 @@ plain747:
 	VMOVUPS Y4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, (CX)
-	JMP     end722
+	JMP     end726
 
-part733:
+part737:
 	LEAQ       masks<>+32(SB), R12
 	MOVQ       SI, R13
 	SHLQ       $0x02, R13
@@ -10582,9 +10616,9 @@ part733:
 	VMOVDQU    (R12), Y0
 	MOVQ       BX, R12
 	TESTQ      R12, R12
-	JEQ        zeros749
+	JEQ        zeros753
 	CMPQ       104(AX), $0x02
-	JEQ        zeros749
+	JEQ        zeros753
 	VMASKMOVPS (R12), Y0, Y1
 	ADDQ       80(AX), R12
 	VMASKMOVPS (R12), Y0, Y2
@@ -10596,9 +10630,9 @@ part733:
 	VMASKMOVPS (R12), Y0, Y5
 	ADDQ       80(AX), R12
 	VMASKMOVPS (R12), Y0, Y6
-	JMP        ready750
+	JMP        ready754
 
-zeros749:
+zeros753:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 	VXORPS Y3, Y3, Y3
@@ -10606,13 +10640,13 @@ zeros749:
 	VXORPS Y5, Y5, Y5
 	VXORPS Y6, Y6, Y6
 
-ready750:
+ready754:
 	MOVQ  8(AX), R12
 	MOVQ  48(AX), R13
 	TESTQ R13, R13
-	JLE   summed752
+	JLE   summed756
 
-k751:
+k755:
 	VMASKMOVPS   (DX), Y0, Y7
 	VBROADCASTSS (R12), Y8
 	VFMADD231PS  Y7, Y8, Y1
@@ -10629,12 +10663,12 @@ k751:
 	ADDQ         R9, DX
 	ADDQ         R8, R12
 	DECQ         R13
-	JNE          k751
+	JNE          k755
 
-summed752:
+summed756:
 	CMPQ       104(AX), $0x01
-	JLT        plain753
-	JEQ        relu754
+	JLT        plain757
+	JEQ        relu758
 	VMOVUPS    word_3f800000<>+0(SB), Y8
 	VXORPS     Y7, Y7, Y7
 	MOVQ       BX, DX
@@ -10667,9 +10701,9 @@ summed752:
 	VCMPPS     $0x1e, Y7, Y0, Y0
 	VANDPS     Y8, Y0, Y0
 	VMULPS     Y0, Y6, Y6
-	JMP        plain753
+	JMP        plain757
 
-relu754:
+relu758:
 	VXORPS  Y0, Y0, Y0
 	VMAXPS  Y1, Y0, Y1
 	VADDPS  Y0, Y1, Y1
@@ -10695,9 +10729,9 @@ relu754:
 	VADDPS  Y0, Y6, Y6
 	VMOVUPS Y6, Y6
 
-plain753:
+plain757:
 	TESTQ        $0x00000004, SI
-	JEQ          piece755
+	JEQ          piece759
 	MOVQ         CX, DX
 	VMOVUPS      X1, (DX)
 	VEXTRACTF128 $0x01, Y1, X1
@@ -10718,9 +10752,9 @@ plain753:
 	VEXTRACTF128 $0x01, Y6, X6
 	ADDQ         $0x10, CX
 
-piece755:
+piece759:
 	TESTQ   $0x00000002, SI
-	JEQ     piece756
+	JEQ     piece760
 	MOVQ    CX, DX
 	VMOVLPS X1, (DX)
 	VPSRLDQ $0x08, X1, X1
@@ -10741,9 +10775,9 @@ piece755:
 	VPSRLDQ $0x08, X6, X6
 	ADDQ    $0x08, CX
 
-piece756:
+piece760:
 	TESTQ  $0x00000001, SI
-	JEQ    piece757
+	JEQ    piece761
 	VMOVSS X1, (CX)
 	ADDQ   56(AX), CX
 	VMOVSS X2, (CX)
@@ -10756,8 +10790,8 @@ piece756:
 	ADDQ   56(AX), CX
 	VMOVSS X6, (CX)
 
-piece757:
-end722:
+piece761:
+end726:
 	VZEROUPPER
 	RET
 
@@ -10766,13 +10800,13 @@ end722:
 TEXT ·nonZero256(SB), NOSPLIT, $0-8
 	MOVQ   args+0(FP), AX
 	CMPQ   32(AX), $0x00
-	JLE    end758
+	JLE    end762
 	MOVQ   (AX), CX
 	MOVQ   8(AX), DX
 	VXORPS Y0, Y0, Y0
 	MOVQ   32(AX), AX
 
-row759:
+row763:
 	XORQ      BX, BX
 	VMOVUPS   224(DX), Y1
 	VCMPPS    $0x04, Y0, Y1, Y1
@@ -10818,9 +10852,9 @@ row759:
 	ADDQ      $0x08, CX
 	ADDQ      $0x00000100, DX
 	DECQ      AX
-	JNE       row759
+	JNE       row763
 
-end758:
+end762:
 	VZEROUPPER
 	RET
 
@@ -10829,26 +10863,26 @@ end758:
 TEXT ·sparseGemm256(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end761
+	JLE  end765
 	CMPQ 40(AX), $0x00
-	JLE  end761
+	JLE  end765
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile762:
+tile766:
 	CMPQ SI, $0x00000040
-	JLT  next763
+	JLT  next767
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row765:
+row769:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros767
+	JEQ     zeros771
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
 	VMOVUPS 64(R11), Y2
@@ -10857,9 +10891,9 @@ row765:
 	VMOVUPS 160(R11), Y5
 	VMOVUPS 192(R11), Y6
 	VMOVUPS 224(R11), Y7
-	JMP     ready768
+	JMP     ready772
 
-zeros767:
+zeros771:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -10869,13 +10903,13 @@ zeros767:
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 
-ready768:
+ready772:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed770
+	JEQ   summed774
 
-term769:
+term773:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -10890,9 +10924,9 @@ term769:
 	VFMADD231PS  224(R12), Y8, Y7
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term769
+	JNE          term773
 
-summed770:
+summed774:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
@@ -10903,52 +10937,52 @@ summed770:
 	VMOVUPS Y6, 192(R11)
 	VMOVUPS Y7, 224(R11)
 	DECQ    R10
-	JLE     last766
+	JLE     last770
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row765
+	JEQ     row769
 	ADDQ    80(AX), R8
-	JMP     row765
+	JMP     row769
 
-last766:
+last770:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same764
+	JEQ   same768
 	ADDQ  $0x00000100, BX
 
-same764:
+same768:
 	SUBQ $0x00000040, SI
-	JMP  tile762
+	JMP  tile766
 
-next763:
-tile771:
+next767:
+tile775:
 	CMPQ SI, $0x00000010
-	JLT  next772
+	JLT  next776
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row774:
+row778:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros776
+	JEQ     zeros780
 	VMOVUPS (R11), Y0
 	VMOVUPS 32(R11), Y1
-	JMP     ready777
+	JMP     ready781
 
-zeros776:
+zeros780:
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 
-ready777:
+ready781:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed779
+	JEQ   summed783
 
-term778:
+term782:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -10957,37 +10991,37 @@ term778:
 	VFMADD231PS  32(R12), Y2, Y1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term778
+	JNE          term782
 
-summed779:
+summed783:
 	MOVQ    DI, R11
 	VMOVUPS Y0, (R11)
 	VMOVUPS Y1, 32(R11)
 	DECQ    R10
-	JLE     last775
+	JLE     last779
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row774
+	JEQ     row778
 	ADDQ    80(AX), R8
-	JMP     row774
+	JMP     row778
 
-last775:
+last779:
 	ADDQ  $0x00000040, CX
 	ADDQ  $0x00000040, DX
 	TESTQ BX, BX
-	JEQ   same773
+	JEQ   same777
 	ADDQ  $0x00000040, BX
 
-same773:
+same777:
 	SUBQ $0x00000010, SI
-	JMP  tile771
+	JMP  tile775
 
-next772:
+next776:
 	TESTQ   SI, SI
-	JLE     end761
+	JLE     end765
 	CMPQ    SI, $0x08
-	JEQ     one780
-	JLT     part781
+	JEQ     one784
+	JLT     part785
 	SUBQ    $0x08, SI
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
@@ -10998,25 +11032,25 @@ next772:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row782:
+row786:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros784
+	JEQ        zeros788
 	VMOVUPS    (R9), Y1
 	VMASKMOVPS 32(R9), Y0, Y2
-	JMP        ready785
+	JMP        ready789
 
-zeros784:
+zeros788:
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
 
-ready785:
+ready789:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed787
+	JEQ   summed791
 
-term786:
+term790:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -11026,64 +11060,64 @@ term786:
 	VFMADD231PS  Y4, Y3, Y2
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term786
+	JNE          term790
 
-summed787:
+summed791:
 	MOVQ         CX, R9
 	VMOVUPS      Y1, (R9)
 	LEAQ         32(CX), R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece788
+	JEQ          piece792
 	VMOVUPS      X2, (R9)
 	VEXTRACTF128 $0x01, Y2, X2
 	ADDQ         $0x10, R9
 
-piece788:
+piece792:
 	TESTQ   $0x00000002, SI
-	JEQ     piece789
+	JEQ     piece793
 	VMOVLPS X2, (R9)
 	VPSRLDQ $0x08, X2, X2
 	ADDQ    $0x08, R9
 
-piece789:
+piece793:
 	TESTQ  $0x00000001, SI
-	JEQ    piece790
+	JEQ    piece794
 	VMOVSS X2, (R9)
 
-piece790:
+piece794:
 	DECQ  R8
-	JLE   last783
+	JLE   last787
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row782
+	JEQ   row786
 	ADDQ  80(AX), BX
-	JMP   row782
+	JMP   row786
 
-last783:
-	JMP end761
+last787:
+	JMP end765
 
-one780:
+one784:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row791:
+row795:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros793
+	JEQ     zeros797
 	VMOVUPS (R8), Y0
-	JMP     ready794
+	JMP     ready798
 
-zeros793:
+zeros797:
 	VXORPS Y0, Y0, Y0
 
-ready794:
+ready798:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed796
+	JEQ   summed800
 
-term795:
+term799:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -11091,23 +11125,23 @@ term795:
 	VFMADD231PS  (R9), Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term795
+	JNE          term799
 
-summed796:
+summed800:
 	MOVQ    CX, R8
 	VMOVUPS Y0, (R8)
 	DECQ    DI
-	JLE     last792
+	JLE     last796
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row791
+	JEQ     row795
 	ADDQ    80(AX), BX
-	JMP     row791
+	JMP     row795
 
-last792:
-	JMP end761
+last796:
+	JMP end765
 
-part781:
+part785:
 	LEAQ    masks<>+32(SB), DI
 	MOVQ    SI, R8
 	SHLQ    $0x02, R8
@@ -11117,23 +11151,23 @@ part781:
 	MOVQ    8(AX), DI
 	MOVQ    32(AX), R8
 
-row797:
+row801:
 	MOVQ       BX, R9
 	TESTQ      R9, R9
-	JEQ        zeros799
+	JEQ        zeros803
 	VMASKMOVPS (R9), Y0, Y1
-	JMP        ready800
+	JMP        ready804
 
-zeros799:
+zeros803:
 	VXORPS Y1, Y1, Y1
 
-ready800:
+ready804:
 	MOVQ  (DI), R9
 	ADDQ  $0x08, DI
 	TESTQ R9, R9
-	JEQ   summed802
+	JEQ   summed806
 
-term801:
+term805:
 	MOVQ         (DI), R10
 	SHRQ         $0x20, R10
 	ADDQ         DX, R10
@@ -11142,38 +11176,38 @@ term801:
 	VFMADD231PS  Y3, Y2, Y1
 	ADDQ         $0x08, DI
 	DECQ         R9
-	JNE          term801
+	JNE          term805
 
-summed802:
+summed806:
 	MOVQ         CX, R9
 	TESTQ        $0x00000004, SI
-	JEQ          piece803
+	JEQ          piece807
 	VMOVUPS      X1, (R9)
 	VEXTRACTF128 $0x01, Y1, X1
 	ADDQ         $0x10, R9
 
-piece803:
+piece807:
 	TESTQ   $0x00000002, SI
-	JEQ     piece804
+	JEQ     piece808
 	VMOVLPS X1, (R9)
 	VPSRLDQ $0x08, X1, X1
 	ADDQ    $0x08, R9
 
-piece804:
+piece808:
 	TESTQ  $0x00000001, SI
-	JEQ    piece805
+	JEQ    piece809
 	VMOVSS X1, (R9)
 
-piece805:
+piece809:
 	DECQ  R8
-	JLE   last798
+	JLE   last802
 	ADDQ  56(AX), CX
 	TESTQ BX, BX
-	JEQ   row797
+	JEQ   row801
 	ADDQ  80(AX), BX
-	JMP   row797
+	JMP   row801
 
-last798:
-end761:
+last802:
+end765:
 	VZEROUPPER
 	RET

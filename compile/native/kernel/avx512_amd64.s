@@ -3788,10 +3788,18 @@ block296:
 	VBLENDMPS Z4, Z3, K4, Z5
 	VMOVUPS   pairs_true<>+0(SB), Z0
 	VPERMPD   Z5, Z0, Z0
-	VMOVUPS   Z0, (BX)(R10*1)
-	ADDQ      $0x00000040, R10
-	CMPQ      R10, SI
-	JLT       block296
+	CMPQ      104(AX), $0x00
+	JEQ       plain298
+	VPXORD    Z1, Z1, Z1
+	VMAXPS    Z0, Z1, Z0
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, Z0
+
+plain298:
+	VMOVUPS Z0, (BX)(R10*1)
+	ADDQ    $0x00000040, R10
+	CMPQ    R10, SI
+	JLT     block296
 
 rest297:
 	TESTQ     DI, DI
@@ -3815,7 +3823,15 @@ rest297:
 	VBLENDMPS Z7, Z6, K4, Z8
 	VMOVUPS   pairs_true<>+0(SB), Z0
 	VPERMPD   Z8, Z0, Z0
-	VMOVUPS   Z0, K1, (BX)(R10*1)
+	CMPQ      104(AX), $0x00
+	JEQ       plain299
+	VPXORD    Z1, Z1, Z1
+	VMAXPS    Z0, Z1, Z0
+	VADDPS    Z1, Z0, Z0
+	VMOVUPS   Z0, Z0
+
+plain299:
+	VMOVUPS Z0, K1, (BX)(R10*1)
 
 done295:
 	ADDQ 56(AX), BX
@@ -3850,9 +3866,9 @@ GLOBL pairs_true<>(SB), RODATA|NOPTR, $64
 TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	MOVQ    args+0(FP), AX
 	CMPQ    32(AX), $0x00
-	JLE     end298
+	JLE     end300
 	CMPQ    40(AX), $0x00
-	JLE     end298
+	JLE     end300
 	MOVQ    8(AX), CX
 	MOVQ    (AX), BX
 	MOVQ    16(AX), SI
@@ -3889,34 +3905,43 @@ TEXT ·maxOfFourGrad512(SB), NOSPLIT, $0-8
 	ADDQ    R10, R10
 	MOVQ    32(AX), R11
 
-row299:
+row301:
 	MOVQ CX, DX
 	ADDQ 64(AX), DX
 	XORQ R12, R12
 	CMPQ R12, DI
-	JGE  rest303
+	JGE  rest305
 
-block302:
-	VMOVUPS   (CX)(R12*2), Z0
-	VMOVUPS   64(CX)(R12*2), Z1
-	VSHUFPS   $0x88, Z1, Z0, Z2
-	VSHUFPS   $0xdd, Z1, Z0, Z0
-	VCMPPS    $0x16, Z2, Z0, K4
-	VCMPPS    $0x07, Z2, Z2, K4, K4
-	VBLENDMPS Z0, Z2, K4, Z3
-	VMOVUPS   (DX)(R12*2), Z0
-	VMOVUPS   64(DX)(R12*2), Z1
-	VSHUFPS   $0x88, Z1, Z0, Z2
-	VSHUFPS   $0xdd, Z1, Z0, Z0
-	VCMPPS    $0x16, Z2, Z0, K5
-	VCMPPS    $0x07, Z2, Z2, K5, K5
-	VBLENDMPS Z0, Z2, K5, Z4
-	VCMPPS    $0x16, Z3, Z4, K6
-	VCMPPS    $0x07, Z3, Z3, K6, K6
-	VBLENDMPS Z4, Z3, K6, Z5
-	VMOVUPS   (SI)(R12*1), Z0
-	VMOVUPS   pairs_false<>+0(SB), Z1
-	VPERMPD   Z0, Z1, Z0
+block304:
+	VMOVUPS      (CX)(R12*2), Z0
+	VMOVUPS      64(CX)(R12*2), Z1
+	VSHUFPS      $0x88, Z1, Z0, Z2
+	VSHUFPS      $0xdd, Z1, Z0, Z0
+	VCMPPS       $0x16, Z2, Z0, K4
+	VCMPPS       $0x07, Z2, Z2, K4, K4
+	VBLENDMPS    Z0, Z2, K4, Z3
+	VMOVUPS      (DX)(R12*2), Z0
+	VMOVUPS      64(DX)(R12*2), Z1
+	VSHUFPS      $0x88, Z1, Z0, Z2
+	VSHUFPS      $0xdd, Z1, Z0, Z0
+	VCMPPS       $0x16, Z2, Z0, K5
+	VCMPPS       $0x07, Z2, Z2, K5, K5
+	VBLENDMPS    Z0, Z2, K5, Z4
+	VCMPPS       $0x16, Z3, Z4, K6
+	VCMPPS       $0x07, Z3, Z3, K6, K6
+	VBLENDMPS    Z4, Z3, K6, Z5
+	VMOVUPS      (SI)(R12*1), Z0
+	VMOVUPS      pairs_false<>+0(SB), Z1
+	VPERMPD      Z0, Z1, Z0
+	CMPQ         104(AX), $0x00
+	JEQ          plain306
+	VPXORD       Z1, Z1, Z1
+	VCMPPS       $0x1e, Z1, Z5, K7
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS.Z    Z1, K7, Z1
+	VMULPS       Z1, Z0, Z0
+
+plain306:
 	VMOVUPS.Z Z0, K6, Z1
 	VXORPS    Z0, Z1, Z0
 	VMOVUPS.Z Z0, K4, Z2
@@ -3935,31 +3960,40 @@ block302:
 	VMOVUPS   Z0, 64(R13)(R12*2)
 	ADDQ      $0x00000040, R12
 	CMPQ      R12, DI
-	JLT       block302
+	JLT       block304
 
-rest303:
-	TESTQ     R8, R8
-	JEQ       done301
-	VMOVUPS.Z (CX)(R12*2), K2, Z0
-	VMOVUPS.Z 64(CX)(R12*2), K3, Z1
-	VSHUFPS   $0x88, Z1, Z0, Z2
-	VSHUFPS   $0xdd, Z1, Z0, Z0
-	VCMPPS    $0x16, Z2, Z0, K4
-	VCMPPS    $0x07, Z2, Z2, K4, K4
-	VBLENDMPS Z0, Z2, K4, Z6
-	VMOVUPS.Z (DX)(R12*2), K2, Z0
-	VMOVUPS.Z 64(DX)(R12*2), K3, Z1
-	VSHUFPS   $0x88, Z1, Z0, Z2
-	VSHUFPS   $0xdd, Z1, Z0, Z0
-	VCMPPS    $0x16, Z2, Z0, K5
-	VCMPPS    $0x07, Z2, Z2, K5, K5
-	VBLENDMPS Z0, Z2, K5, Z7
-	VCMPPS    $0x16, Z6, Z7, K6
-	VCMPPS    $0x07, Z6, Z6, K6, K6
-	VBLENDMPS Z7, Z6, K6, Z8
-	VMOVUPS.Z (SI)(R12*1), K1, Z0
-	VMOVUPS   pairs_false<>+0(SB), Z1
-	VPERMPD   Z0, Z1, Z0
+rest305:
+	TESTQ        R8, R8
+	JEQ          done303
+	VMOVUPS.Z    (CX)(R12*2), K2, Z0
+	VMOVUPS.Z    64(CX)(R12*2), K3, Z1
+	VSHUFPS      $0x88, Z1, Z0, Z2
+	VSHUFPS      $0xdd, Z1, Z0, Z0
+	VCMPPS       $0x16, Z2, Z0, K4
+	VCMPPS       $0x07, Z2, Z2, K4, K4
+	VBLENDMPS    Z0, Z2, K4, Z6
+	VMOVUPS.Z    (DX)(R12*2), K2, Z0
+	VMOVUPS.Z    64(DX)(R12*2), K3, Z1
+	VSHUFPS      $0x88, Z1, Z0, Z2
+	VSHUFPS      $0xdd, Z1, Z0, Z0
+	VCMPPS       $0x16, Z2, Z0, K5
+	VCMPPS       $0x07, Z2, Z2, K5, K5
+	VBLENDMPS    Z0, Z2, K5, Z7
+	VCMPPS       $0x16, Z6, Z7, K6
+	VCMPPS       $0x07, Z6, Z6, K6, K6
+	VBLENDMPS    Z7, Z6, K6, Z8
+	VMOVUPS.Z    (SI)(R12*1), K1, Z0
+	VMOVUPS      pairs_false<>+0(SB), Z1
+	VPERMPD      Z0, Z1, Z0
+	CMPQ         104(AX), $0x00
+	JEQ          plain307
+	VPXORD       Z1, Z1, Z1
+	VCMPPS       $0x1e, Z1, Z8, K7
+	VBROADCASTSS word_3f800000<>+0(SB), Z1
+	VMOVUPS.Z    Z1, K7, Z1
+	VMULPS       Z1, Z0, Z0
+
+plain307:
 	VMOVUPS.Z Z0, K6, Z1
 	VXORPS    Z0, Z1, Z0
 	VMOVUPS.Z Z0, K4, Z2
@@ -3977,14 +4011,14 @@ rest303:
 	VMOVUPS   Z2, K2, (DX)(R12*2)
 	VMOVUPS   Z0, K3, 64(DX)(R12*2)
 
-done301:
+done303:
 	ADDQ R9, BX
 	ADDQ 72(AX), SI
 	ADDQ R10, CX
 	DECQ R11
-	JNE  row299
+	JNE  row301
 
-end298:
+end300:
 	VZEROUPPER
 	RET
 
@@ -4011,7 +4045,7 @@ GLOBL pairs_false<>(SB), RODATA|NOPTR, $64
 TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         args+0(FP), AX
 	CMPQ         40(AX), $0x00
-	JLE          end304
+	JLE          end308
 	MOVQ         (AX), CX
 	MOVQ         8(AX), DX
 	MOVQ         40(AX), AX
@@ -4021,9 +4055,9 @@ TEXT ·dropout512(SB), NOSPLIT, $256-8
 	MOVQ         $0x0000aaaa, BX
 	KMOVW        BX, K1
 
-loop305:
+loop309:
 	CMPQ         AX, $0x40
-	JLT          part306
+	JLT          part310
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4185,11 +4219,11 @@ loop305:
 	VPADDD.BCST  word_00000010<>+0(SB), Z0, Z0
 	ADDQ         $0x00000100, CX
 	SUBQ         $0x40, AX
-	JMP          loop305
+	JMP          loop309
 
-part306:
+part310:
 	TESTQ        AX, AX
-	JEQ          end304
+	JEQ          end308
 	VMOVUPS      Z0, Z1
 	VBROADCASTSS 8(DX), Z2
 	VBROADCASTSS 12(DX), Z3
@@ -4360,23 +4394,23 @@ part306:
 	KMOVW        SI, K1
 	XORQ         SI, SI
 	CMPQ         SI, BX
-	JGE          rest309
+	JGE          rest313
 
-block308:
+block312:
 	VMOVUPS (DX)(SI*1), Z0
 	VMOVUPS Z0, (CX)(SI*1)
 	ADDQ    $0x00000040, SI
 	CMPQ    SI, BX
-	JLT     block308
+	JLT     block312
 
-rest309:
+rest313:
 	TESTQ     AX, AX
-	JEQ       done307
+	JEQ       done311
 	VMOVUPS.Z (DX)(SI*1), K1, Z0
 	VMOVUPS   Z0, K1, (CX)(SI*1)
 
-done307:
-end304:
+done311:
+end308:
 	VZEROUPPER
 	RET
 
@@ -4425,14 +4459,14 @@ TEXT ·gemm1x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), DI
 	MOVQ 72(AX), R8
 
-tile311:
+tile315:
 	CMPQ    SI, $0x00000080
-	JLT     next312
+	JLT     next316
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros314
+	JEQ     zeros318
 	CMPQ    104(AX), $0x02
-	JEQ     zeros314
+	JEQ     zeros318
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
 	VMOVUPS 128(R9), Z2
@@ -4441,9 +4475,9 @@ tile311:
 	VMOVUPS 320(R9), Z5
 	VMOVUPS 384(R9), Z6
 	VMOVUPS 448(R9), Z7
-	JMP     ready315
+	JMP     ready319
 
-zeros314:
+zeros318:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4453,14 +4487,14 @@ zeros314:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready315:
+ready319:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed317
+	JLE   summed321
 
-k316:
+k320:
 	VBROADCASTSS (R9), Z8
 	VFMADD231PS  (R10), Z8, Z0
 	VFMADD231PS  64(R10), Z8, Z1
@@ -4473,12 +4507,12 @@ k316:
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k316
+	JNE          k320
 
-summed317:
+summed321:
 	CMPQ         104(AX), $0x01
-	JLT          plain318
-	JEQ          relu319
+	JLT          plain322
+	JEQ          relu323
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, R9
@@ -4514,9 +4548,9 @@ summed317:
 	VCMPPS       $0x1e, Z8, Z10, K1
 	VMOVUPS.Z    Z9, K1, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain318
+	JMP          plain322
 
-relu319:
+relu323:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -4550,7 +4584,7 @@ relu319:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain318:
+plain322:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
@@ -4563,50 +4597,50 @@ plain318:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same313
+	JEQ     same317
 	ADDQ    $0x00000200, BX
 
-same313:
+same317:
 	SUBQ $0x00000080, SI
-	JMP  tile311
+	JMP  tile315
 
-next312:
-tile320:
+next316:
+tile324:
 	CMPQ    SI, $0x00000020
-	JLT     next321
+	JLT     next325
 	MOVQ    BX, R9
 	TESTQ   R9, R9
-	JEQ     zeros323
+	JEQ     zeros327
 	CMPQ    104(AX), $0x02
-	JEQ     zeros323
+	JEQ     zeros327
 	VMOVUPS (R9), Z0
 	VMOVUPS 64(R9), Z1
-	JMP     ready324
+	JMP     ready328
 
-zeros323:
+zeros327:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready324:
+ready328:
 	MOVQ  8(AX), R9
 	MOVQ  DX, R10
 	MOVQ  48(AX), R11
 	TESTQ R11, R11
-	JLE   summed326
+	JLE   summed330
 
-k325:
+k329:
 	VBROADCASTSS (R9), Z2
 	VFMADD231PS  (R10), Z2, Z0
 	VFMADD231PS  64(R10), Z2, Z1
 	ADDQ         R8, R10
 	ADDQ         DI, R9
 	DECQ         R11
-	JNE          k325
+	JNE          k329
 
-summed326:
+summed330:
 	CMPQ         104(AX), $0x01
-	JLT          plain327
-	JEQ          relu328
+	JLT          plain331
+	JEQ          relu332
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, R9
@@ -4618,9 +4652,9 @@ summed326:
 	VCMPPS       $0x1e, Z2, Z4, K1
 	VMOVUPS.Z    Z3, K1, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain327
+	JMP          plain331
 
-relu328:
+relu332:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -4630,26 +4664,26 @@ relu328:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain327:
+plain331:
 	MOVQ    CX, R9
 	VMOVUPS Z0, (R9)
 	VMOVUPS Z1, 64(R9)
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same322
+	JEQ     same326
 	ADDQ    $0x00000080, BX
 
-same322:
+same326:
 	SUBQ $0x00000020, SI
-	JMP  tile320
+	JMP  tile324
 
-next321:
+next325:
 	TESTQ     SI, SI
-	JLE       end310
+	JLE       end314
 	CMPQ      SI, $0x10
-	JEQ       one329
-	JLT       part330
+	JEQ       one333
+	JLT       part334
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
@@ -4657,24 +4691,24 @@ next321:
 	KMOVW     R9, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros331
+	JEQ       zeros335
 	CMPQ      104(AX), $0x02
-	JEQ       zeros331
+	JEQ       zeros335
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
-	JMP       ready332
+	JMP       ready336
 
-zeros331:
+zeros335:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready332:
+ready336:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed334
+	JLE   summed338
 
-k333:
+k337:
 	VMOVUPS      (DX), Z2
 	VMOVUPS.Z    64(DX), K1, Z3
 	VBROADCASTSS (SI), Z4
@@ -4683,12 +4717,12 @@ k333:
 	ADDQ         R8, DX
 	ADDQ         DI, SI
 	DECQ         R9
-	JNE          k333
+	JNE          k337
 
-summed334:
+summed338:
 	CMPQ         104(AX), $0x01
-	JLT          plain335
-	JEQ          relu336
+	JLT          plain339
+	JEQ          relu340
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, AX
@@ -4700,9 +4734,9 @@ summed334:
 	VCMPPS       $0x1e, Z2, Z4, K2
 	VMOVUPS.Z    Z3, K2, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain335
+	JMP          plain339
 
-relu336:
+relu340:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -4712,42 +4746,42 @@ relu336:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain335:
+plain339:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
 	VMOVUPS Z1, K1, 64(AX)
-	JMP     end310
+	JMP     end314
 
-one329:
+one333:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros337
+	JEQ     zeros341
 	CMPQ    104(AX), $0x02
-	JEQ     zeros337
+	JEQ     zeros341
 	VMOVUPS (SI), Z0
-	JMP     ready338
+	JMP     ready342
 
-zeros337:
+zeros341:
 	VPXORD Z0, Z0, Z0
 
-ready338:
+ready342:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed340
+	JLE   summed344
 
-k339:
+k343:
 	VBROADCASTSS (SI), Z1
 	VFMADD231PS  (DX), Z1, Z0
 	ADDQ         R8, DX
 	ADDQ         DI, SI
 	DECQ         R9
-	JNE          k339
+	JNE          k343
 
-summed340:
+summed344:
 	CMPQ         104(AX), $0x01
-	JLT          plain341
-	JEQ          relu342
+	JLT          plain345
+	JEQ          relu346
 	VBROADCASTSS word_3f800000<>+0(SB), Z2
 	VPXORD       Z1, Z1, Z1
 	MOVQ         BX, AX
@@ -4755,55 +4789,55 @@ summed340:
 	VCMPPS       $0x1e, Z1, Z3, K1
 	VMOVUPS.Z    Z2, K1, Z1
 	VMULPS       Z1, Z0, Z0
-	JMP          plain341
+	JMP          plain345
 
-relu342:
+relu346:
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z0, Z1, Z0
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, Z0
 
-plain341:
+plain345:
 	MOVQ    CX, AX
 	VMOVUPS Z0, (AX)
-	JMP     end310
+	JMP     end314
 
-part330:
+part334:
 	CMPQ      SI, $0x08
-	JGT       more343
+	JGT       more347
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros344
+	JEQ       zeros348
 	CMPQ      104(AX), $0x02
-	JEQ       zeros344
+	JEQ       zeros348
 	VMOVUPS.Z (SI), K1, Y0
-	JMP       ready345
+	JMP       ready349
 
-zeros344:
+zeros348:
 	VPXORD Y0, Y0, Y0
 
-ready345:
+ready349:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed347
+	JLE   summed351
 
-k346:
+k350:
 	VMOVUPS.Z        (DX), K1, Y1
 	VFMADD231PS.BCST (SI), Y1, Y0
 	ADDQ             R8, DX
 	ADDQ             DI, SI
 	DECQ             R9
-	JNE              k346
+	JNE              k350
 
-summed347:
+summed351:
 	CMPQ         104(AX), $0x01
-	JLT          plain348
-	JEQ          relu349
+	JLT          plain352
+	JEQ          relu353
 	VBROADCASTSS word_3f800000<>+0(SB), Y2
 	VPXORD       Y1, Y1, Y1
 	MOVQ         BX, AX
@@ -4811,53 +4845,53 @@ summed347:
 	VCMPPS       $0x1e, Y1, Y3, K2
 	VMOVUPS.Z    Y2, K2, Y1
 	VMULPS       Y1, Y0, Y0
-	JMP          plain348
+	JMP          plain352
 
-relu349:
+relu353:
 	VPXORD  Y1, Y1, Y1
 	VMAXPS  Y0, Y1, Y0
 	VADDPS  Y1, Y0, Y0
 	VMOVUPS Y0, Y0
 
-plain348:
+plain352:
 	MOVQ    CX, AX
 	VMOVUPS Y0, K1, (AX)
-	JMP     end310
+	JMP     end314
 
-more343:
+more347:
 	MOVQ      $0x00000001, R9
 	SHLXQ     SI, R9, R9
 	DECQ      R9
 	KMOVW     R9, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros350
+	JEQ       zeros354
 	CMPQ      104(AX), $0x02
-	JEQ       zeros350
+	JEQ       zeros354
 	VMOVUPS.Z (SI), K1, Z0
-	JMP       ready351
+	JMP       ready355
 
-zeros350:
+zeros354:
 	VPXORD Z0, Z0, Z0
 
-ready351:
+ready355:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R9
 	TESTQ R9, R9
-	JLE   summed353
+	JLE   summed357
 
-k352:
+k356:
 	VMOVUPS.Z        (DX), K1, Z1
 	VFMADD231PS.BCST (SI), Z1, Z0
 	ADDQ             R8, DX
 	ADDQ             DI, SI
 	DECQ             R9
-	JNE              k352
+	JNE              k356
 
-summed353:
+summed357:
 	CMPQ         104(AX), $0x01
-	JLT          plain354
-	JEQ          relu355
+	JLT          plain358
+	JEQ          relu359
 	VBROADCASTSS word_3f800000<>+0(SB), Z2
 	VPXORD       Z1, Z1, Z1
 	MOVQ         BX, AX
@@ -4865,19 +4899,19 @@ summed353:
 	VCMPPS       $0x1e, Z1, Z3, K2
 	VMOVUPS.Z    Z2, K2, Z1
 	VMULPS       Z1, Z0, Z0
-	JMP          plain354
+	JMP          plain358
 
-relu355:
+relu359:
 	VPXORD  Z1, Z1, Z1
 	VMAXPS  Z0, Z1, Z0
 	VADDPS  Z1, Z0, Z0
 	VMOVUPS Z0, Z0
 
-plain354:
+plain358:
 	MOVQ    CX, AX
 	VMOVUPS Z0, K1, (AX)
 
-end310:
+end314:
 	VZEROUPPER
 	RET
 
@@ -4893,14 +4927,14 @@ TEXT ·gemm2x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile357:
+tile361:
 	CMPQ    SI, $0x00000080
-	JLT     next358
+	JLT     next362
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros360
+	JEQ     zeros364
 	CMPQ    104(AX), $0x02
-	JEQ     zeros360
+	JEQ     zeros364
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -4918,9 +4952,9 @@ tile357:
 	VMOVUPS 320(R10), Z13
 	VMOVUPS 384(R10), Z14
 	VMOVUPS 448(R10), Z15
-	JMP     ready361
+	JMP     ready365
 
-zeros360:
+zeros364:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -4938,14 +4972,14 @@ zeros360:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready361:
+ready365:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed363
+	JLE   summed367
 
-k362:
+k366:
 	VMOVUPS      (R11), Z16
 	VMOVUPS      64(R11), Z17
 	VMOVUPS      128(R11), Z18
@@ -4975,12 +5009,12 @@ k362:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k362
+	JNE          k366
 
-summed363:
+summed367:
 	CMPQ         104(AX), $0x01
-	JLT          plain364
-	JEQ          relu365
+	JLT          plain368
+	JEQ          relu369
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, R10
@@ -5049,9 +5083,9 @@ summed363:
 	VCMPPS       $0x1e, Z16, Z18, K1
 	VMOVUPS.Z    Z17, K1, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain364
+	JMP          plain368
 
-relu365:
+relu369:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -5117,7 +5151,7 @@ relu365:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain364:
+plain368:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5139,43 +5173,43 @@ plain364:
 	ADDQ    $0x00000200, CX
 	ADDQ    $0x00000200, DX
 	TESTQ   BX, BX
-	JEQ     same359
+	JEQ     same363
 	ADDQ    $0x00000200, BX
 
-same359:
+same363:
 	SUBQ $0x00000080, SI
-	JMP  tile357
+	JMP  tile361
 
-next358:
-tile366:
+next362:
+tile370:
 	CMPQ    SI, $0x00000020
-	JLT     next367
+	JLT     next371
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros369
+	JEQ     zeros373
 	CMPQ    104(AX), $0x02
-	JEQ     zeros369
+	JEQ     zeros373
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z2
 	VMOVUPS 64(R10), Z3
-	JMP     ready370
+	JMP     ready374
 
-zeros369:
+zeros373:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready370:
+ready374:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed372
+	JLE   summed376
 
-k371:
+k375:
 	VMOVUPS      (R11), Z4
 	VMOVUPS      64(R11), Z5
 	VBROADCASTSS (R10), Z6
@@ -5187,12 +5221,12 @@ k371:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k371
+	JNE          k375
 
-summed372:
+summed376:
 	CMPQ         104(AX), $0x01
-	JLT          plain373
-	JEQ          relu374
+	JLT          plain377
+	JEQ          relu378
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, R10
@@ -5213,9 +5247,9 @@ summed372:
 	VCMPPS       $0x1e, Z4, Z6, K1
 	VMOVUPS.Z    Z5, K1, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain373
+	JMP          plain377
 
-relu374:
+relu378:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -5233,7 +5267,7 @@ relu374:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain373:
+plain377:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5243,19 +5277,19 @@ plain373:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same368
+	JEQ     same372
 	ADDQ    $0x00000080, BX
 
-same368:
+same372:
 	SUBQ $0x00000020, SI
-	JMP  tile366
+	JMP  tile370
 
-next367:
+next371:
 	TESTQ     SI, SI
-	JLE       end356
+	JLE       end360
 	CMPQ      SI, $0x10
-	JEQ       one375
-	JLT       part376
+	JEQ       one379
+	JLT       part380
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
@@ -5263,29 +5297,29 @@ next367:
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros377
+	JEQ       zeros381
 	CMPQ      104(AX), $0x02
-	JEQ       zeros377
+	JEQ       zeros381
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z2
 	VMOVUPS.Z 64(SI), K1, Z3
-	JMP       ready378
+	JMP       ready382
 
-zeros377:
+zeros381:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready378:
+ready382:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed380
+	JLE   summed384
 
-k379:
+k383:
 	VMOVUPS      (DX), Z4
 	VMOVUPS.Z    64(DX), K1, Z5
 	VBROADCASTSS (SI), Z6
@@ -5297,12 +5331,12 @@ k379:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k379
+	JNE          k383
 
-summed380:
+summed384:
 	CMPQ         104(AX), $0x01
-	JLT          plain381
-	JEQ          relu382
+	JLT          plain385
+	JEQ          relu386
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, DX
@@ -5323,9 +5357,9 @@ summed380:
 	VCMPPS       $0x1e, Z4, Z6, K2
 	VMOVUPS.Z    Z5, K2, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain381
+	JMP          plain385
 
-relu382:
+relu386:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -5343,48 +5377,48 @@ relu382:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain381:
+plain385:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
 	VMOVUPS Z3, K1, 64(CX)
-	JMP     end356
+	JMP     end360
 
-one375:
+one379:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros383
+	JEQ     zeros387
 	CMPQ    104(AX), $0x02
-	JEQ     zeros383
+	JEQ     zeros387
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
-	JMP     ready384
+	JMP     ready388
 
-zeros383:
+zeros387:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready384:
+ready388:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed386
+	JLE   summed390
 
-k385:
+k389:
 	VMOVUPS          (DX), Z2
 	VFMADD231PS.BCST (SI), Z2, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k385
+	JNE              k389
 
-summed386:
+summed390:
 	CMPQ         104(AX), $0x01
-	JLT          plain387
-	JEQ          relu388
+	JLT          plain391
+	JEQ          relu392
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, DX
@@ -5397,9 +5431,9 @@ summed386:
 	VCMPPS       $0x1e, Z2, Z4, K1
 	VMOVUPS.Z    Z3, K1, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain387
+	JMP          plain391
 
-relu388:
+relu392:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -5409,52 +5443,52 @@ relu388:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain387:
+plain391:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
-	JMP     end356
+	JMP     end360
 
-part376:
+part380:
 	CMPQ      SI, $0x08
-	JGT       more389
+	JGT       more393
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros390
+	JEQ       zeros394
 	CMPQ      104(AX), $0x02
-	JEQ       zeros390
+	JEQ       zeros394
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
-	JMP       ready391
+	JMP       ready395
 
-zeros390:
+zeros394:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 
-ready391:
+ready395:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed393
+	JLE   summed397
 
-k392:
+k396:
 	VMOVUPS.Z        (DX), K1, Y2
 	VFMADD231PS.BCST (SI), Y2, Y0
 	VFMADD231PS.BCST (SI)(DI*1), Y2, Y1
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k392
+	JNE              k396
 
-summed393:
+summed397:
 	CMPQ         104(AX), $0x01
-	JLT          plain394
-	JEQ          relu395
+	JLT          plain398
+	JEQ          relu399
 	VBROADCASTSS word_3f800000<>+0(SB), Y3
 	VPXORD       Y2, Y2, Y2
 	MOVQ         BX, DX
@@ -5467,9 +5501,9 @@ summed393:
 	VCMPPS       $0x1e, Y2, Y4, K2
 	VMOVUPS.Z    Y3, K2, Y2
 	VMULPS       Y2, Y1, Y1
-	JMP          plain394
+	JMP          plain398
 
-relu395:
+relu399:
 	VPXORD  Y2, Y2, Y2
 	VMAXPS  Y0, Y2, Y0
 	VADDPS  Y2, Y0, Y0
@@ -5479,50 +5513,50 @@ relu395:
 	VADDPS  Y2, Y1, Y1
 	VMOVUPS Y1, Y1
 
-plain394:
+plain398:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
-	JMP     end356
+	JMP     end360
 
-more389:
+more393:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros396
+	JEQ       zeros400
 	CMPQ      104(AX), $0x02
-	JEQ       zeros396
+	JEQ       zeros400
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
-	JMP       ready397
+	JMP       ready401
 
-zeros396:
+zeros400:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready397:
+ready401:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed399
+	JLE   summed403
 
-k398:
+k402:
 	VMOVUPS.Z        (DX), K1, Z2
 	VFMADD231PS.BCST (SI), Z2, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z2, Z1
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k398
+	JNE              k402
 
-summed399:
+summed403:
 	CMPQ         104(AX), $0x01
-	JLT          plain400
-	JEQ          relu401
+	JLT          plain404
+	JEQ          relu405
 	VBROADCASTSS word_3f800000<>+0(SB), Z3
 	VPXORD       Z2, Z2, Z2
 	MOVQ         BX, DX
@@ -5535,9 +5569,9 @@ summed399:
 	VCMPPS       $0x1e, Z2, Z4, K2
 	VMOVUPS.Z    Z3, K2, Z2
 	VMULPS       Z2, Z1, Z1
-	JMP          plain400
+	JMP          plain404
 
-relu401:
+relu405:
 	VPXORD  Z2, Z2, Z2
 	VMAXPS  Z0, Z2, Z0
 	VADDPS  Z2, Z0, Z0
@@ -5547,12 +5581,12 @@ relu401:
 	VADDPS  Z2, Z1, Z1
 	VMOVUPS Z1, Z1
 
-plain400:
+plain404:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 
-end356:
+end360:
 	VZEROUPPER
 	RET
 
@@ -5568,14 +5602,14 @@ TEXT ·gemm3x512(SB), NOSPLIT, $0-8
 	MOVQ 88(AX), R8
 	MOVQ 72(AX), R9
 
-tile403:
+tile407:
 	CMPQ    SI, $0x00000060
-	JLT     next404
+	JLT     next408
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros406
+	JEQ     zeros410
 	CMPQ    104(AX), $0x02
-	JEQ     zeros406
+	JEQ     zeros410
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	VMOVUPS 128(R10), Z2
@@ -5596,9 +5630,9 @@ tile403:
 	VMOVUPS 192(R10), Z15
 	VMOVUPS 256(R10), Z16
 	VMOVUPS 320(R10), Z17
-	JMP     ready407
+	JMP     ready411
 
-zeros406:
+zeros410:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5618,14 +5652,14 @@ zeros406:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready407:
+ready411:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed409
+	JLE   summed413
 
-k408:
+k412:
 	VMOVUPS      (R11), Z18
 	VMOVUPS      64(R11), Z19
 	VMOVUPS      128(R11), Z20
@@ -5656,12 +5690,12 @@ k408:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k408
+	JNE          k412
 
-summed409:
+summed413:
 	CMPQ         104(AX), $0x01
-	JLT          plain410
-	JEQ          relu411
+	JLT          plain414
+	JEQ          relu415
 	VBROADCASTSS word_3f800000<>+0(SB), Z19
 	VPXORD       Z18, Z18, Z18
 	MOVQ         BX, R10
@@ -5739,9 +5773,9 @@ summed409:
 	VCMPPS       $0x1e, Z18, Z20, K1
 	VMOVUPS.Z    Z19, K1, Z18
 	VMULPS       Z18, Z17, Z17
-	JMP          plain410
+	JMP          plain414
 
-relu411:
+relu415:
 	VPXORD  Z18, Z18, Z18
 	VMAXPS  Z0, Z18, Z0
 	VADDPS  Z18, Z0, Z0
@@ -5815,7 +5849,7 @@ relu411:
 	VADDPS  Z18, Z17, Z17
 	VMOVUPS Z17, Z17
 
-plain410:
+plain414:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5840,22 +5874,22 @@ plain410:
 	ADDQ    $0x00000180, CX
 	ADDQ    $0x00000180, DX
 	TESTQ   BX, BX
-	JEQ     same405
+	JEQ     same409
 	ADDQ    $0x00000180, BX
 
-same405:
+same409:
 	SUBQ $0x00000060, SI
-	JMP  tile403
+	JMP  tile407
 
-next404:
-tile412:
+next408:
+tile416:
 	CMPQ    SI, $0x00000020
-	JLT     next413
+	JLT     next417
 	MOVQ    BX, R10
 	TESTQ   R10, R10
-	JEQ     zeros415
+	JEQ     zeros419
 	CMPQ    104(AX), $0x02
-	JEQ     zeros415
+	JEQ     zeros419
 	VMOVUPS (R10), Z0
 	VMOVUPS 64(R10), Z1
 	ADDQ    80(AX), R10
@@ -5864,9 +5898,9 @@ tile412:
 	ADDQ    80(AX), R10
 	VMOVUPS (R10), Z4
 	VMOVUPS 64(R10), Z5
-	JMP     ready416
+	JMP     ready420
 
-zeros415:
+zeros419:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -5874,14 +5908,14 @@ zeros415:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready416:
+ready420:
 	MOVQ  8(AX), R10
 	MOVQ  DX, R11
 	MOVQ  48(AX), R12
 	TESTQ R12, R12
-	JLE   summed418
+	JLE   summed422
 
-k417:
+k421:
 	VMOVUPS      (R11), Z6
 	VMOVUPS      64(R11), Z7
 	VBROADCASTSS (R10), Z8
@@ -5896,12 +5930,12 @@ k417:
 	ADDQ         R9, R11
 	ADDQ         R8, R10
 	DECQ         R12
-	JNE          k417
+	JNE          k421
 
-summed418:
+summed422:
 	CMPQ         104(AX), $0x01
-	JLT          plain419
-	JEQ          relu420
+	JLT          plain423
+	JEQ          relu424
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, R10
@@ -5931,9 +5965,9 @@ summed418:
 	VCMPPS       $0x1e, Z6, Z8, K1
 	VMOVUPS.Z    Z7, K1, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain419
+	JMP          plain423
 
-relu420:
+relu424:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -5959,7 +5993,7 @@ relu420:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain419:
+plain423:
 	MOVQ    CX, R10
 	VMOVUPS Z0, (R10)
 	VMOVUPS Z1, 64(R10)
@@ -5972,19 +6006,19 @@ plain419:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same414
+	JEQ     same418
 	ADDQ    $0x00000080, BX
 
-same414:
+same418:
 	SUBQ $0x00000020, SI
-	JMP  tile412
+	JMP  tile416
 
-next413:
+next417:
 	TESTQ     SI, SI
-	JLE       end402
+	JLE       end406
 	CMPQ      SI, $0x10
-	JEQ       one421
-	JLT       part422
+	JEQ       one425
+	JLT       part426
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
@@ -5992,9 +6026,9 @@ next413:
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros423
+	JEQ       zeros427
 	CMPQ      104(AX), $0x02
-	JEQ       zeros423
+	JEQ       zeros427
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -6003,9 +6037,9 @@ next413:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z4
 	VMOVUPS.Z 64(SI), K1, Z5
-	JMP       ready424
+	JMP       ready428
 
-zeros423:
+zeros427:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6013,13 +6047,13 @@ zeros423:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready424:
+ready428:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed426
+	JLE   summed430
 
-k425:
+k429:
 	VMOVUPS      (DX), Z6
 	VMOVUPS.Z    64(DX), K1, Z7
 	VBROADCASTSS (SI), Z8
@@ -6034,12 +6068,12 @@ k425:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R10
-	JNE          k425
+	JNE          k429
 
-summed426:
+summed430:
 	CMPQ         104(AX), $0x01
-	JLT          plain427
-	JEQ          relu428
+	JLT          plain431
+	JEQ          relu432
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, DX
@@ -6069,9 +6103,9 @@ summed426:
 	VCMPPS       $0x1e, Z6, Z8, K2
 	VMOVUPS.Z    Z7, K2, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain427
+	JMP          plain431
 
-relu428:
+relu432:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -6097,7 +6131,7 @@ relu428:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain427:
+plain431:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6106,33 +6140,33 @@ plain427:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
 	VMOVUPS Z5, K1, 64(CX)
-	JMP     end402
+	JMP     end406
 
-one421:
+one425:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros429
+	JEQ     zeros433
 	CMPQ    104(AX), $0x02
-	JEQ     zeros429
+	JEQ     zeros433
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z2
-	JMP     ready430
+	JMP     ready434
 
-zeros429:
+zeros433:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready430:
+ready434:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed432
+	JLE   summed436
 
-k431:
+k435:
 	VMOVUPS          (DX), Z3
 	VFMADD231PS.BCST (SI), Z3, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z3, Z1
@@ -6140,12 +6174,12 @@ k431:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k431
+	JNE              k435
 
-summed432:
+summed436:
 	CMPQ         104(AX), $0x01
-	JLT          plain433
-	JEQ          relu434
+	JLT          plain437
+	JEQ          relu438
 	VBROADCASTSS word_3f800000<>+0(SB), Z4
 	VPXORD       Z3, Z3, Z3
 	MOVQ         BX, DX
@@ -6163,9 +6197,9 @@ summed432:
 	VCMPPS       $0x1e, Z3, Z5, K1
 	VMOVUPS.Z    Z4, K1, Z3
 	VMULPS       Z3, Z2, Z2
-	JMP          plain433
+	JMP          plain437
 
-relu434:
+relu438:
 	VPXORD  Z3, Z3, Z3
 	VMAXPS  Z0, Z3, Z0
 	VADDPS  Z3, Z0, Z0
@@ -6179,45 +6213,45 @@ relu434:
 	VADDPS  Z3, Z2, Z2
 	VMOVUPS Z2, Z2
 
-plain433:
+plain437:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, (CX)
-	JMP     end402
+	JMP     end406
 
-part422:
+part426:
 	CMPQ      SI, $0x08
-	JGT       more435
+	JGT       more439
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros436
+	JEQ       zeros440
 	CMPQ      104(AX), $0x02
-	JEQ       zeros436
+	JEQ       zeros440
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y2
-	JMP       ready437
+	JMP       ready441
 
-zeros436:
+zeros440:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 
-ready437:
+ready441:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed439
+	JLE   summed443
 
-k438:
+k442:
 	VMOVUPS.Z        (DX), K1, Y3
 	VFMADD231PS.BCST (SI), Y3, Y0
 	VFMADD231PS.BCST (SI)(DI*1), Y3, Y1
@@ -6225,12 +6259,12 @@ k438:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k438
+	JNE              k442
 
-summed439:
+summed443:
 	CMPQ         104(AX), $0x01
-	JLT          plain440
-	JEQ          relu441
+	JLT          plain444
+	JEQ          relu445
 	VBROADCASTSS word_3f800000<>+0(SB), Y4
 	VPXORD       Y3, Y3, Y3
 	MOVQ         BX, DX
@@ -6248,9 +6282,9 @@ summed439:
 	VCMPPS       $0x1e, Y3, Y5, K2
 	VMOVUPS.Z    Y4, K2, Y3
 	VMULPS       Y3, Y2, Y2
-	JMP          plain440
+	JMP          plain444
 
-relu441:
+relu445:
 	VPXORD  Y3, Y3, Y3
 	VMAXPS  Y0, Y3, Y0
 	VADDPS  Y3, Y0, Y0
@@ -6264,43 +6298,43 @@ relu441:
 	VADDPS  Y3, Y2, Y2
 	VMOVUPS Y2, Y2
 
-plain440:
+plain444:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y2, K1, (CX)
-	JMP     end402
+	JMP     end406
 
-more435:
+more439:
 	MOVQ      $0x00000001, R10
 	SHLXQ     SI, R10, R10
 	DECQ      R10
 	KMOVW     R10, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros442
+	JEQ       zeros446
 	CMPQ      104(AX), $0x02
-	JEQ       zeros442
+	JEQ       zeros446
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z2
-	JMP       ready443
+	JMP       ready447
 
-zeros442:
+zeros446:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 
-ready443:
+ready447:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R10
 	TESTQ R10, R10
-	JLE   summed445
+	JLE   summed449
 
-k444:
+k448:
 	VMOVUPS.Z        (DX), K1, Z3
 	VFMADD231PS.BCST (SI), Z3, Z0
 	VFMADD231PS.BCST (SI)(DI*1), Z3, Z1
@@ -6308,12 +6342,12 @@ k444:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R10
-	JNE              k444
+	JNE              k448
 
-summed445:
+summed449:
 	CMPQ         104(AX), $0x01
-	JLT          plain446
-	JEQ          relu447
+	JLT          plain450
+	JEQ          relu451
 	VBROADCASTSS word_3f800000<>+0(SB), Z4
 	VPXORD       Z3, Z3, Z3
 	MOVQ         BX, DX
@@ -6331,9 +6365,9 @@ summed445:
 	VCMPPS       $0x1e, Z3, Z5, K2
 	VMOVUPS.Z    Z4, K2, Z3
 	VMULPS       Z3, Z2, Z2
-	JMP          plain446
+	JMP          plain450
 
-relu447:
+relu451:
 	VPXORD  Z3, Z3, Z3
 	VMAXPS  Z0, Z3, Z0
 	VADDPS  Z3, Z0, Z0
@@ -6347,14 +6381,14 @@ relu447:
 	VADDPS  Z3, Z2, Z2
 	VMOVUPS Z2, Z2
 
-plain446:
+plain450:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z2, K1, (CX)
 
-end402:
+end406:
 	VZEROUPPER
 	RET
 
@@ -6371,14 +6405,14 @@ TEXT ·gemm4x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile449:
+tile453:
 	CMPQ    SI, $0x00000040
-	JLT     next450
+	JLT     next454
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros452
+	JEQ     zeros456
 	CMPQ    104(AX), $0x02
-	JEQ     zeros452
+	JEQ     zeros456
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -6398,9 +6432,9 @@ tile449:
 	VMOVUPS 64(R11), Z13
 	VMOVUPS 128(R11), Z14
 	VMOVUPS 192(R11), Z15
-	JMP     ready453
+	JMP     ready457
 
-zeros452:
+zeros456:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6418,16 +6452,16 @@ zeros452:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready453:
+ready457:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed455
+	JLE   summed459
 
-k454:
+k458:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z16
@@ -6457,12 +6491,12 @@ k454:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k454
+	JNE          k458
 
-summed455:
+summed459:
 	CMPQ         104(AX), $0x01
-	JLT          plain456
-	JEQ          relu457
+	JLT          plain460
+	JEQ          relu461
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, R11
@@ -6533,9 +6567,9 @@ summed455:
 	VCMPPS       $0x1e, Z16, Z18, K1
 	VMOVUPS.Z    Z17, K1, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain456
+	JMP          plain460
 
-relu457:
+relu461:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -6601,7 +6635,7 @@ relu457:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain456:
+plain460:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6625,22 +6659,22 @@ plain456:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same451
+	JEQ     same455
 	ADDQ    $0x00000100, BX
 
-same451:
+same455:
 	SUBQ $0x00000040, SI
-	JMP  tile449
+	JMP  tile453
 
-next450:
-tile458:
+next454:
+tile462:
 	CMPQ    SI, $0x00000020
-	JLT     next459
+	JLT     next463
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros461
+	JEQ     zeros465
 	CMPQ    104(AX), $0x02
-	JEQ     zeros461
+	JEQ     zeros465
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -6652,9 +6686,9 @@ tile458:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z6
 	VMOVUPS 64(R11), Z7
-	JMP     ready462
+	JMP     ready466
 
-zeros461:
+zeros465:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6664,16 +6698,16 @@ zeros461:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready462:
+ready466:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed464
+	JLE   summed468
 
-k463:
+k467:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z8
@@ -6693,12 +6727,12 @@ k463:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k463
+	JNE          k467
 
-summed464:
+summed468:
 	CMPQ         104(AX), $0x01
-	JLT          plain465
-	JEQ          relu466
+	JLT          plain469
+	JEQ          relu470
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, R11
@@ -6737,9 +6771,9 @@ summed464:
 	VCMPPS       $0x1e, Z8, Z10, K1
 	VMOVUPS.Z    Z9, K1, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain465
+	JMP          plain469
 
-relu466:
+relu470:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -6773,7 +6807,7 @@ relu466:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain465:
+plain469:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -6789,19 +6823,19 @@ plain465:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same460
+	JEQ     same464
 	ADDQ    $0x00000080, BX
 
-same460:
+same464:
 	SUBQ $0x00000020, SI
-	JMP  tile458
+	JMP  tile462
 
-next459:
+next463:
 	TESTQ     SI, SI
-	JLE       end448
+	JLE       end452
 	CMPQ      SI, $0x10
-	JEQ       one467
-	JLT       part468
+	JEQ       one471
+	JLT       part472
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
@@ -6809,9 +6843,9 @@ next459:
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros469
+	JEQ       zeros473
 	CMPQ      104(AX), $0x02
-	JEQ       zeros469
+	JEQ       zeros473
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -6823,9 +6857,9 @@ next459:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z6
 	VMOVUPS.Z 64(SI), K1, Z7
-	JMP       ready470
+	JMP       ready474
 
-zeros469:
+zeros473:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -6835,15 +6869,15 @@ zeros469:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready470:
+ready474:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed472
+	JLE   summed476
 
-k471:
+k475:
 	PREFETCHT0   (R12)
 	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z8
@@ -6863,12 +6897,12 @@ k471:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k471
+	JNE          k475
 
-summed472:
+summed476:
 	CMPQ         104(AX), $0x01
-	JLT          plain473
-	JEQ          relu474
+	JLT          plain477
+	JEQ          relu478
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, DX
@@ -6907,9 +6941,9 @@ summed472:
 	VCMPPS       $0x1e, Z8, Z10, K2
 	VMOVUPS.Z    Z9, K2, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain473
+	JMP          plain477
 
-relu474:
+relu478:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -6943,7 +6977,7 @@ relu474:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain473:
+plain477:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -6955,14 +6989,14 @@ plain473:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
 	VMOVUPS Z7, K1, 64(CX)
-	JMP     end448
+	JMP     end452
 
-one467:
+one471:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros475
+	JEQ     zeros479
 	CMPQ    104(AX), $0x02
-	JEQ     zeros475
+	JEQ     zeros479
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -6970,23 +7004,23 @@ one467:
 	VMOVUPS (SI), Z2
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z3
-	JMP     ready476
+	JMP     ready480
 
-zeros475:
+zeros479:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready476:
+ready480:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed478
+	JLE   summed482
 
-k477:
+k481:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z4
@@ -6997,12 +7031,12 @@ k477:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k477
+	JNE              k481
 
-summed478:
+summed482:
 	CMPQ         104(AX), $0x01
-	JLT          plain479
-	JEQ          relu480
+	JLT          plain483
+	JEQ          relu484
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, DX
@@ -7025,9 +7059,9 @@ summed478:
 	VCMPPS       $0x1e, Z4, Z6, K1
 	VMOVUPS.Z    Z5, K1, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain479
+	JMP          plain483
 
-relu480:
+relu484:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -7045,7 +7079,7 @@ relu480:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain479:
+plain483:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -7053,20 +7087,20 @@ plain479:
 	VMOVUPS Z2, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, (CX)
-	JMP     end448
+	JMP     end452
 
-part468:
+part472:
 	CMPQ      SI, $0x08
-	JGT       more481
+	JGT       more485
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros482
+	JEQ       zeros486
 	CMPQ      104(AX), $0x02
-	JEQ       zeros482
+	JEQ       zeros486
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -7074,23 +7108,23 @@ part468:
 	VMOVUPS.Z (SI), K1, Y2
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y3
-	JMP       ready483
+	JMP       ready487
 
-zeros482:
+zeros486:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 	VPXORD Y3, Y3, Y3
 
-ready483:
+ready487:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed485
+	JLE   summed489
 
-k484:
+k488:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Y4
@@ -7101,12 +7135,12 @@ k484:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k484
+	JNE              k488
 
-summed485:
+summed489:
 	CMPQ         104(AX), $0x01
-	JLT          plain486
-	JEQ          relu487
+	JLT          plain490
+	JEQ          relu491
 	VBROADCASTSS word_3f800000<>+0(SB), Y5
 	VPXORD       Y4, Y4, Y4
 	MOVQ         BX, DX
@@ -7129,9 +7163,9 @@ summed485:
 	VCMPPS       $0x1e, Y4, Y6, K2
 	VMOVUPS.Z    Y5, K2, Y4
 	VMULPS       Y4, Y3, Y3
-	JMP          plain486
+	JMP          plain490
 
-relu487:
+relu491:
 	VPXORD  Y4, Y4, Y4
 	VMAXPS  Y0, Y4, Y0
 	VADDPS  Y4, Y0, Y0
@@ -7149,7 +7183,7 @@ relu487:
 	VADDPS  Y4, Y3, Y3
 	VMOVUPS Y3, Y3
 
-plain486:
+plain490:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -7157,18 +7191,18 @@ plain486:
 	VMOVUPS Y2, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y3, K1, (CX)
-	JMP     end448
+	JMP     end452
 
-more481:
+more485:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros488
+	JEQ       zeros492
 	CMPQ      104(AX), $0x02
-	JEQ       zeros488
+	JEQ       zeros492
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -7176,23 +7210,23 @@ more481:
 	VMOVUPS.Z (SI), K1, Z2
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z3
-	JMP       ready489
+	JMP       ready493
 
-zeros488:
+zeros492:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready489:
+ready493:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed491
+	JLE   summed495
 
-k490:
+k494:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z4
@@ -7203,12 +7237,12 @@ k490:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k490
+	JNE              k494
 
-summed491:
+summed495:
 	CMPQ         104(AX), $0x01
-	JLT          plain492
-	JEQ          relu493
+	JLT          plain496
+	JEQ          relu497
 	VBROADCASTSS word_3f800000<>+0(SB), Z5
 	VPXORD       Z4, Z4, Z4
 	MOVQ         BX, DX
@@ -7231,9 +7265,9 @@ summed491:
 	VCMPPS       $0x1e, Z4, Z6, K2
 	VMOVUPS.Z    Z5, K2, Z4
 	VMULPS       Z4, Z3, Z3
-	JMP          plain492
+	JMP          plain496
 
-relu493:
+relu497:
 	VPXORD  Z4, Z4, Z4
 	VMAXPS  Z0, Z4, Z0
 	VADDPS  Z4, Z0, Z0
@@ -7251,7 +7285,7 @@ relu493:
 	VADDPS  Z4, Z3, Z3
 	VMOVUPS Z3, Z3
 
-plain492:
+plain496:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -7260,7 +7294,7 @@ plain492:
 	ADDQ    56(AX), CX
 	VMOVUPS Z3, K1, (CX)
 
-end448:
+end452:
 	VZEROUPPER
 	RET
 
@@ -7277,14 +7311,14 @@ TEXT ·gemm5x512(SB), NOSPLIT, $0-8
 	MOVQ 72(AX), R9
 	LEAQ (DI)(DI*2), R10
 
-tile495:
+tile499:
 	CMPQ    SI, $0x00000040
-	JLT     next496
+	JLT     next500
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros498
+	JEQ     zeros502
 	CMPQ    104(AX), $0x02
-	JEQ     zeros498
+	JEQ     zeros502
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
@@ -7309,9 +7343,9 @@ tile495:
 	VMOVUPS 64(R11), Z17
 	VMOVUPS 128(R11), Z18
 	VMOVUPS 192(R11), Z19
-	JMP     ready499
+	JMP     ready503
 
-zeros498:
+zeros502:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7333,16 +7367,16 @@ zeros498:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready499:
+ready503:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed501
+	JLE   summed505
 
-k500:
+k504:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z20
@@ -7377,12 +7411,12 @@ k500:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k500
+	JNE          k504
 
-summed501:
+summed505:
 	CMPQ         104(AX), $0x01
-	JLT          plain502
-	JEQ          relu503
+	JLT          plain506
+	JEQ          relu507
 	VBROADCASTSS word_3f800000<>+0(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	MOVQ         BX, R11
@@ -7470,9 +7504,9 @@ summed501:
 	VCMPPS       $0x1e, Z20, Z22, K1
 	VMOVUPS.Z    Z21, K1, Z20
 	VMULPS       Z20, Z19, Z19
-	JMP          plain502
+	JMP          plain506
 
-relu503:
+relu507:
 	VPXORD  Z20, Z20, Z20
 	VMAXPS  Z0, Z20, Z0
 	VADDPS  Z20, Z0, Z0
@@ -7554,7 +7588,7 @@ relu503:
 	VADDPS  Z20, Z19, Z19
 	VMOVUPS Z19, Z19
 
-plain502:
+plain506:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -7583,22 +7617,22 @@ plain502:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same497
+	JEQ     same501
 	ADDQ    $0x00000100, BX
 
-same497:
+same501:
 	SUBQ $0x00000040, SI
-	JMP  tile495
+	JMP  tile499
 
-next496:
-tile504:
+next500:
+tile508:
 	CMPQ    SI, $0x00000020
-	JLT     next505
+	JLT     next509
 	MOVQ    BX, R11
 	TESTQ   R11, R11
-	JEQ     zeros507
+	JEQ     zeros511
 	CMPQ    104(AX), $0x02
-	JEQ     zeros507
+	JEQ     zeros511
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	ADDQ    80(AX), R11
@@ -7613,9 +7647,9 @@ tile504:
 	ADDQ    80(AX), R11
 	VMOVUPS (R11), Z8
 	VMOVUPS 64(R11), Z9
-	JMP     ready508
+	JMP     ready512
 
-zeros507:
+zeros511:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7627,16 +7661,16 @@ zeros507:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready508:
+ready512:
 	MOVQ  8(AX), R11
 	MOVQ  DX, R12
 	MOVQ  48(AX), R13
 	MOVQ  R11, R14
 	ADDQ  112(AX), R14
 	TESTQ R13, R13
-	JLE   summed510
+	JLE   summed514
 
-k509:
+k513:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (R12), Z10
@@ -7659,12 +7693,12 @@ k509:
 	ADDQ         R9, R12
 	ADDQ         R8, R11
 	DECQ         R13
-	JNE          k509
+	JNE          k513
 
-summed510:
+summed514:
 	CMPQ         104(AX), $0x01
-	JLT          plain511
-	JEQ          relu512
+	JLT          plain515
+	JEQ          relu516
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, R11
@@ -7712,9 +7746,9 @@ summed510:
 	VCMPPS       $0x1e, Z10, Z12, K1
 	VMOVUPS.Z    Z11, K1, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain511
+	JMP          plain515
 
-relu512:
+relu516:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -7756,7 +7790,7 @@ relu512:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain511:
+plain515:
 	MOVQ    CX, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
@@ -7775,19 +7809,19 @@ plain511:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same506
+	JEQ     same510
 	ADDQ    $0x00000080, BX
 
-same506:
+same510:
 	SUBQ $0x00000020, SI
-	JMP  tile504
+	JMP  tile508
 
-next505:
+next509:
 	TESTQ     SI, SI
-	JLE       end494
+	JLE       end498
 	CMPQ      SI, $0x10
-	JEQ       one513
-	JLT       part514
+	JEQ       one517
+	JLT       part518
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
@@ -7795,9 +7829,9 @@ next505:
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros515
+	JEQ       zeros519
 	CMPQ      104(AX), $0x02
-	JEQ       zeros515
+	JEQ       zeros519
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -7812,9 +7846,9 @@ next505:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z8
 	VMOVUPS.Z 64(SI), K1, Z9
-	JMP       ready516
+	JMP       ready520
 
-zeros515:
+zeros519:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -7826,15 +7860,15 @@ zeros515:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready516:
+ready520:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed518
+	JLE   summed522
 
-k517:
+k521:
 	PREFETCHT0   (R12)
 	ADDQ         120(AX), R12
 	VMOVUPS      (DX), Z10
@@ -7857,12 +7891,12 @@ k517:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R11
-	JNE          k517
+	JNE          k521
 
-summed518:
+summed522:
 	CMPQ         104(AX), $0x01
-	JLT          plain519
-	JEQ          relu520
+	JLT          plain523
+	JEQ          relu524
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, DX
@@ -7910,9 +7944,9 @@ summed518:
 	VCMPPS       $0x1e, Z10, Z12, K2
 	VMOVUPS.Z    Z11, K2, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain519
+	JMP          plain523
 
-relu520:
+relu524:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -7954,7 +7988,7 @@ relu520:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain519:
+plain523:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -7969,14 +8003,14 @@ plain519:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
 	VMOVUPS Z9, K1, 64(CX)
-	JMP     end494
+	JMP     end498
 
-one513:
+one517:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros521
+	JEQ     zeros525
 	CMPQ    104(AX), $0x02
-	JEQ     zeros521
+	JEQ     zeros525
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -7986,24 +8020,24 @@ one513:
 	VMOVUPS (SI), Z3
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z4
-	JMP     ready522
+	JMP     ready526
 
-zeros521:
+zeros525:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready522:
+ready526:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed524
+	JLE   summed528
 
-k523:
+k527:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS          (DX), Z5
@@ -8015,12 +8049,12 @@ k523:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k523
+	JNE              k527
 
-summed524:
+summed528:
 	CMPQ         104(AX), $0x01
-	JLT          plain525
-	JEQ          relu526
+	JLT          plain529
+	JEQ          relu530
 	VBROADCASTSS word_3f800000<>+0(SB), Z6
 	VPXORD       Z5, Z5, Z5
 	MOVQ         BX, DX
@@ -8048,9 +8082,9 @@ summed524:
 	VCMPPS       $0x1e, Z5, Z7, K1
 	VMOVUPS.Z    Z6, K1, Z5
 	VMULPS       Z5, Z4, Z4
-	JMP          plain525
+	JMP          plain529
 
-relu526:
+relu530:
 	VPXORD  Z5, Z5, Z5
 	VMAXPS  Z0, Z5, Z0
 	VADDPS  Z5, Z0, Z0
@@ -8072,7 +8106,7 @@ relu526:
 	VADDPS  Z5, Z4, Z4
 	VMOVUPS Z4, Z4
 
-plain525:
+plain529:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -8082,20 +8116,20 @@ plain525:
 	VMOVUPS Z3, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, (CX)
-	JMP     end494
+	JMP     end498
 
-part514:
+part518:
 	CMPQ      SI, $0x08
-	JGT       more527
+	JGT       more531
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros528
+	JEQ       zeros532
 	CMPQ      104(AX), $0x02
-	JEQ       zeros528
+	JEQ       zeros532
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -8105,24 +8139,24 @@ part514:
 	VMOVUPS.Z (SI), K1, Y3
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y4
-	JMP       ready529
+	JMP       ready533
 
-zeros528:
+zeros532:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
 	VPXORD Y3, Y3, Y3
 	VPXORD Y4, Y4, Y4
 
-ready529:
+ready533:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed531
+	JLE   summed535
 
-k530:
+k534:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Y5
@@ -8134,12 +8168,12 @@ k530:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k530
+	JNE              k534
 
-summed531:
+summed535:
 	CMPQ         104(AX), $0x01
-	JLT          plain532
-	JEQ          relu533
+	JLT          plain536
+	JEQ          relu537
 	VBROADCASTSS word_3f800000<>+0(SB), Y6
 	VPXORD       Y5, Y5, Y5
 	MOVQ         BX, DX
@@ -8167,9 +8201,9 @@ summed531:
 	VCMPPS       $0x1e, Y5, Y7, K2
 	VMOVUPS.Z    Y6, K2, Y5
 	VMULPS       Y5, Y4, Y4
-	JMP          plain532
+	JMP          plain536
 
-relu533:
+relu537:
 	VPXORD  Y5, Y5, Y5
 	VMAXPS  Y0, Y5, Y0
 	VADDPS  Y5, Y0, Y0
@@ -8191,7 +8225,7 @@ relu533:
 	VADDPS  Y5, Y4, Y4
 	VMOVUPS Y4, Y4
 
-plain532:
+plain536:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -8201,18 +8235,18 @@ plain532:
 	VMOVUPS Y3, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y4, K1, (CX)
-	JMP     end494
+	JMP     end498
 
-more527:
+more531:
 	MOVQ      $0x00000001, R11
 	SHLXQ     SI, R11, R11
 	DECQ      R11
 	KMOVW     R11, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros534
+	JEQ       zeros538
 	CMPQ      104(AX), $0x02
-	JEQ       zeros534
+	JEQ       zeros538
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -8222,24 +8256,24 @@ more527:
 	VMOVUPS.Z (SI), K1, Z3
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z4
-	JMP       ready535
+	JMP       ready539
 
-zeros534:
+zeros538:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 	VPXORD Z4, Z4, Z4
 
-ready535:
+ready539:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R11
 	MOVQ  SI, R12
 	ADDQ  112(AX), R12
 	TESTQ R11, R11
-	JLE   summed537
+	JLE   summed541
 
-k536:
+k540:
 	PREFETCHT1       (R12)
 	ADDQ             120(AX), R12
 	VMOVUPS.Z        (DX), K1, Z5
@@ -8251,12 +8285,12 @@ k536:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R11
-	JNE              k536
+	JNE              k540
 
-summed537:
+summed541:
 	CMPQ         104(AX), $0x01
-	JLT          plain538
-	JEQ          relu539
+	JLT          plain542
+	JEQ          relu543
 	VBROADCASTSS word_3f800000<>+0(SB), Z6
 	VPXORD       Z5, Z5, Z5
 	MOVQ         BX, DX
@@ -8284,9 +8318,9 @@ summed537:
 	VCMPPS       $0x1e, Z5, Z7, K2
 	VMOVUPS.Z    Z6, K2, Z5
 	VMULPS       Z5, Z4, Z4
-	JMP          plain538
+	JMP          plain542
 
-relu539:
+relu543:
 	VPXORD  Z5, Z5, Z5
 	VMAXPS  Z0, Z5, Z0
 	VADDPS  Z5, Z0, Z0
@@ -8308,7 +8342,7 @@ relu539:
 	VADDPS  Z5, Z4, Z4
 	VMOVUPS Z4, Z4
 
-plain538:
+plain542:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -8319,7 +8353,7 @@ plain538:
 	ADDQ    56(AX), CX
 	VMOVUPS Z4, K1, (CX)
 
-end494:
+end498:
 	VZEROUPPER
 	RET
 
@@ -8337,14 +8371,14 @@ TEXT ·gemm6x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile541:
+tile545:
 	CMPQ    SI, $0x00000040
-	JLT     next542
+	JLT     next546
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros544
+	JEQ     zeros548
 	CMPQ    104(AX), $0x02
-	JEQ     zeros544
+	JEQ     zeros548
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	VMOVUPS 128(R12), Z2
@@ -8374,9 +8408,9 @@ tile541:
 	VMOVUPS 64(R12), Z21
 	VMOVUPS 128(R12), Z22
 	VMOVUPS 192(R12), Z23
-	JMP     ready545
+	JMP     ready549
 
-zeros544:
+zeros548:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8402,16 +8436,16 @@ zeros544:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready545:
+ready549:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed547
+	JLE   summed551
 
-k546:
+k550:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z24
@@ -8451,12 +8485,12 @@ k546:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k546
+	JNE          k550
 
-summed547:
+summed551:
 	CMPQ         104(AX), $0x01
-	JLT          plain548
-	JEQ          relu549
+	JLT          plain552
+	JEQ          relu553
 	VBROADCASTSS word_3f800000<>+0(SB), Z25
 	VPXORD       Z24, Z24, Z24
 	MOVQ         BX, R12
@@ -8561,9 +8595,9 @@ summed547:
 	VCMPPS       $0x1e, Z24, Z26, K1
 	VMOVUPS.Z    Z25, K1, Z24
 	VMULPS       Z24, Z23, Z23
-	JMP          plain548
+	JMP          plain552
 
-relu549:
+relu553:
 	VPXORD  Z24, Z24, Z24
 	VMAXPS  Z0, Z24, Z0
 	VADDPS  Z24, Z0, Z0
@@ -8661,7 +8695,7 @@ relu549:
 	VADDPS  Z24, Z23, Z23
 	VMOVUPS Z23, Z23
 
-plain548:
+plain552:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8695,22 +8729,22 @@ plain548:
 	ADDQ    $0x00000100, CX
 	ADDQ    $0x00000100, DX
 	TESTQ   BX, BX
-	JEQ     same543
+	JEQ     same547
 	ADDQ    $0x00000100, BX
 
-same543:
+same547:
 	SUBQ $0x00000040, SI
-	JMP  tile541
+	JMP  tile545
 
-next542:
-tile550:
+next546:
+tile554:
 	CMPQ    SI, $0x00000020
-	JLT     next551
+	JLT     next555
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros553
+	JEQ     zeros557
 	CMPQ    104(AX), $0x02
-	JEQ     zeros553
+	JEQ     zeros557
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -8728,9 +8762,9 @@ tile550:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z10
 	VMOVUPS 64(R12), Z11
-	JMP     ready554
+	JMP     ready558
 
-zeros553:
+zeros557:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8744,16 +8778,16 @@ zeros553:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready554:
+ready558:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed556
+	JLE   summed560
 
-k555:
+k559:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z12
@@ -8779,12 +8813,12 @@ k555:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k555
+	JNE          k559
 
-summed556:
+summed560:
 	CMPQ         104(AX), $0x01
-	JLT          plain557
-	JEQ          relu558
+	JLT          plain561
+	JEQ          relu562
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, R12
@@ -8841,9 +8875,9 @@ summed556:
 	VCMPPS       $0x1e, Z12, Z14, K1
 	VMOVUPS.Z    Z13, K1, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain557
+	JMP          plain561
 
-relu558:
+relu562:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -8893,7 +8927,7 @@ relu558:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain557:
+plain561:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -8915,19 +8949,19 @@ plain557:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same552
+	JEQ     same556
 	ADDQ    $0x00000080, BX
 
-same552:
+same556:
 	SUBQ $0x00000020, SI
-	JMP  tile550
+	JMP  tile554
 
-next551:
+next555:
 	TESTQ     SI, SI
-	JLE       end540
+	JLE       end544
 	CMPQ      SI, $0x10
-	JEQ       one559
-	JLT       part560
+	JEQ       one563
+	JLT       part564
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -8935,9 +8969,9 @@ next551:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros561
+	JEQ       zeros565
 	CMPQ      104(AX), $0x02
-	JEQ       zeros561
+	JEQ       zeros565
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -8955,9 +8989,9 @@ next551:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z10
 	VMOVUPS.Z 64(SI), K1, Z11
-	JMP       ready562
+	JMP       ready566
 
-zeros561:
+zeros565:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -8971,15 +9005,15 @@ zeros561:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready562:
+ready566:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed564
+	JLE   summed568
 
-k563:
+k567:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z12
@@ -9005,12 +9039,12 @@ k563:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R12
-	JNE          k563
+	JNE          k567
 
-summed564:
+summed568:
 	CMPQ         104(AX), $0x01
-	JLT          plain565
-	JEQ          relu566
+	JLT          plain569
+	JEQ          relu570
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, DX
@@ -9067,9 +9101,9 @@ summed564:
 	VCMPPS       $0x1e, Z12, Z14, K2
 	VMOVUPS.Z    Z13, K2, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain565
+	JMP          plain569
 
-relu566:
+relu570:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -9119,7 +9153,7 @@ relu566:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain565:
+plain569:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -9137,14 +9171,14 @@ plain565:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
 	VMOVUPS Z11, K1, 64(CX)
-	JMP     end540
+	JMP     end544
 
-one559:
+one563:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros567
+	JEQ     zeros571
 	CMPQ    104(AX), $0x02
-	JEQ     zeros567
+	JEQ     zeros571
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -9156,9 +9190,9 @@ one559:
 	VMOVUPS (SI), Z4
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z5
-	JMP     ready568
+	JMP     ready572
 
-zeros567:
+zeros571:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9166,15 +9200,15 @@ zeros567:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready568:
+ready572:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed570
+	JLE   summed574
 
-k569:
+k573:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z6
@@ -9187,12 +9221,12 @@ k569:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k569
+	JNE              k573
 
-summed570:
+summed574:
 	CMPQ         104(AX), $0x01
-	JLT          plain571
-	JEQ          relu572
+	JLT          plain575
+	JEQ          relu576
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, DX
@@ -9225,9 +9259,9 @@ summed570:
 	VCMPPS       $0x1e, Z6, Z8, K1
 	VMOVUPS.Z    Z7, K1, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain571
+	JMP          plain575
 
-relu572:
+relu576:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -9253,7 +9287,7 @@ relu572:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain571:
+plain575:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -9265,20 +9299,20 @@ plain571:
 	VMOVUPS Z4, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, (CX)
-	JMP     end540
+	JMP     end544
 
-part560:
+part564:
 	CMPQ      SI, $0x08
-	JGT       more573
+	JGT       more577
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros574
+	JEQ       zeros578
 	CMPQ      104(AX), $0x02
-	JEQ       zeros574
+	JEQ       zeros578
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -9290,9 +9324,9 @@ part560:
 	VMOVUPS.Z (SI), K1, Y4
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y5
-	JMP       ready575
+	JMP       ready579
 
-zeros574:
+zeros578:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -9300,15 +9334,15 @@ zeros574:
 	VPXORD Y4, Y4, Y4
 	VPXORD Y5, Y5, Y5
 
-ready575:
+ready579:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed577
+	JLE   summed581
 
-k576:
+k580:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Y6
@@ -9321,12 +9355,12 @@ k576:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k576
+	JNE              k580
 
-summed577:
+summed581:
 	CMPQ         104(AX), $0x01
-	JLT          plain578
-	JEQ          relu579
+	JLT          plain582
+	JEQ          relu583
 	VBROADCASTSS word_3f800000<>+0(SB), Y7
 	VPXORD       Y6, Y6, Y6
 	MOVQ         BX, DX
@@ -9359,9 +9393,9 @@ summed577:
 	VCMPPS       $0x1e, Y6, Y8, K2
 	VMOVUPS.Z    Y7, K2, Y6
 	VMULPS       Y6, Y5, Y5
-	JMP          plain578
+	JMP          plain582
 
-relu579:
+relu583:
 	VPXORD  Y6, Y6, Y6
 	VMAXPS  Y0, Y6, Y0
 	VADDPS  Y6, Y0, Y0
@@ -9387,7 +9421,7 @@ relu579:
 	VADDPS  Y6, Y5, Y5
 	VMOVUPS Y5, Y5
 
-plain578:
+plain582:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -9399,18 +9433,18 @@ plain578:
 	VMOVUPS Y4, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y5, K1, (CX)
-	JMP     end540
+	JMP     end544
 
-more573:
+more577:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros580
+	JEQ       zeros584
 	CMPQ      104(AX), $0x02
-	JEQ       zeros580
+	JEQ       zeros584
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -9422,9 +9456,9 @@ more573:
 	VMOVUPS.Z (SI), K1, Z4
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z5
-	JMP       ready581
+	JMP       ready585
 
-zeros580:
+zeros584:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9432,15 +9466,15 @@ zeros580:
 	VPXORD Z4, Z4, Z4
 	VPXORD Z5, Z5, Z5
 
-ready581:
+ready585:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed583
+	JLE   summed587
 
-k582:
+k586:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z6
@@ -9453,12 +9487,12 @@ k582:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k582
+	JNE              k586
 
-summed583:
+summed587:
 	CMPQ         104(AX), $0x01
-	JLT          plain584
-	JEQ          relu585
+	JLT          plain588
+	JEQ          relu589
 	VBROADCASTSS word_3f800000<>+0(SB), Z7
 	VPXORD       Z6, Z6, Z6
 	MOVQ         BX, DX
@@ -9491,9 +9525,9 @@ summed583:
 	VCMPPS       $0x1e, Z6, Z8, K2
 	VMOVUPS.Z    Z7, K2, Z6
 	VMULPS       Z6, Z5, Z5
-	JMP          plain584
+	JMP          plain588
 
-relu585:
+relu589:
 	VPXORD  Z6, Z6, Z6
 	VMAXPS  Z0, Z6, Z0
 	VADDPS  Z6, Z0, Z0
@@ -9519,7 +9553,7 @@ relu585:
 	VADDPS  Z6, Z5, Z5
 	VMOVUPS Z5, Z5
 
-plain584:
+plain588:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -9532,7 +9566,7 @@ plain584:
 	ADDQ    56(AX), CX
 	VMOVUPS Z5, K1, (CX)
 
-end540:
+end544:
 	VZEROUPPER
 	RET
 
@@ -9550,14 +9584,14 @@ TEXT ·gemm7x512(SB), NOSPLIT, $0-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile587:
+tile591:
 	CMPQ    SI, $0x00000020
-	JLT     next588
+	JLT     next592
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros590
+	JEQ     zeros594
 	CMPQ    104(AX), $0x02
-	JEQ     zeros590
+	JEQ     zeros594
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -9578,9 +9612,9 @@ tile587:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z12
 	VMOVUPS 64(R12), Z13
-	JMP     ready591
+	JMP     ready595
 
-zeros590:
+zeros594:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9596,16 +9630,16 @@ zeros590:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready591:
+ready595:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
 	MOVQ  R12, R15
 	ADDQ  112(AX), R15
 	TESTQ R14, R14
-	JLE   summed593
+	JLE   summed597
 
-k592:
+k596:
 	PREFETCHT0   (R15)
 	ADDQ         120(AX), R15
 	VMOVUPS      (R13), Z14
@@ -9634,12 +9668,12 @@ k592:
 	ADDQ         R9, R13
 	ADDQ         R8, R12
 	DECQ         R14
-	JNE          k592
+	JNE          k596
 
-summed593:
+summed597:
 	CMPQ         104(AX), $0x01
-	JLT          plain594
-	JEQ          relu595
+	JLT          plain598
+	JEQ          relu599
 	VBROADCASTSS word_3f800000<>+0(SB), Z15
 	VPXORD       Z14, Z14, Z14
 	MOVQ         BX, R12
@@ -9705,9 +9739,9 @@ summed593:
 	VCMPPS       $0x1e, Z14, Z16, K1
 	VMOVUPS.Z    Z15, K1, Z14
 	VMULPS       Z14, Z13, Z13
-	JMP          plain594
+	JMP          plain598
 
-relu595:
+relu599:
 	VPXORD  Z14, Z14, Z14
 	VMAXPS  Z0, Z14, Z0
 	VADDPS  Z14, Z0, Z0
@@ -9765,7 +9799,7 @@ relu595:
 	VADDPS  Z14, Z13, Z13
 	VMOVUPS Z13, Z13
 
-plain594:
+plain598:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -9790,19 +9824,19 @@ plain594:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same589
+	JEQ     same593
 	ADDQ    $0x00000080, BX
 
-same589:
+same593:
 	SUBQ $0x00000020, SI
-	JMP  tile587
+	JMP  tile591
 
-next588:
+next592:
 	TESTQ     SI, SI
-	JLE       end586
+	JLE       end590
 	CMPQ      SI, $0x10
-	JEQ       one596
-	JLT       part597
+	JEQ       one600
+	JLT       part601
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -9810,9 +9844,9 @@ next588:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros598
+	JEQ       zeros602
 	CMPQ      104(AX), $0x02
-	JEQ       zeros598
+	JEQ       zeros602
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -9833,9 +9867,9 @@ next588:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z12
 	VMOVUPS.Z 64(SI), K1, Z13
-	JMP       ready599
+	JMP       ready603
 
-zeros598:
+zeros602:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -9851,15 +9885,15 @@ zeros598:
 	VPXORD Z12, Z12, Z12
 	VPXORD Z13, Z13, Z13
 
-ready599:
+ready603:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed601
+	JLE   summed605
 
-k600:
+k604:
 	PREFETCHT0   (R13)
 	ADDQ         120(AX), R13
 	VMOVUPS      (DX), Z14
@@ -9888,12 +9922,12 @@ k600:
 	ADDQ         R9, DX
 	ADDQ         R8, SI
 	DECQ         R12
-	JNE          k600
+	JNE          k604
 
-summed601:
+summed605:
 	CMPQ         104(AX), $0x01
-	JLT          plain602
-	JEQ          relu603
+	JLT          plain606
+	JEQ          relu607
 	VBROADCASTSS word_3f800000<>+0(SB), Z15
 	VPXORD       Z14, Z14, Z14
 	MOVQ         BX, DX
@@ -9959,9 +9993,9 @@ summed601:
 	VCMPPS       $0x1e, Z14, Z16, K2
 	VMOVUPS.Z    Z15, K2, Z14
 	VMULPS       Z14, Z13, Z13
-	JMP          plain602
+	JMP          plain606
 
-relu603:
+relu607:
 	VPXORD  Z14, Z14, Z14
 	VMAXPS  Z0, Z14, Z0
 	VADDPS  Z14, Z0, Z0
@@ -10019,7 +10053,7 @@ relu603:
 	VADDPS  Z14, Z13, Z13
 	VMOVUPS Z13, Z13
 
-plain602:
+plain606:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -10040,14 +10074,14 @@ plain602:
 	ADDQ    56(AX), CX
 	VMOVUPS Z12, (CX)
 	VMOVUPS Z13, K1, 64(CX)
-	JMP     end586
+	JMP     end590
 
-one596:
+one600:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros604
+	JEQ     zeros608
 	CMPQ    104(AX), $0x02
-	JEQ     zeros604
+	JEQ     zeros608
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -10061,9 +10095,9 @@ one596:
 	VMOVUPS (SI), Z5
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z6
-	JMP     ready605
+	JMP     ready609
 
-zeros604:
+zeros608:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10072,15 +10106,15 @@ zeros604:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready605:
+ready609:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed607
+	JLE   summed611
 
-k606:
+k610:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS          (DX), Z7
@@ -10094,12 +10128,12 @@ k606:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k606
+	JNE              k610
 
-summed607:
+summed611:
 	CMPQ         104(AX), $0x01
-	JLT          plain608
-	JEQ          relu609
+	JLT          plain612
+	JEQ          relu613
 	VBROADCASTSS word_3f800000<>+0(SB), Z8
 	VPXORD       Z7, Z7, Z7
 	MOVQ         BX, DX
@@ -10137,9 +10171,9 @@ summed607:
 	VCMPPS       $0x1e, Z7, Z9, K1
 	VMOVUPS.Z    Z8, K1, Z7
 	VMULPS       Z7, Z6, Z6
-	JMP          plain608
+	JMP          plain612
 
-relu609:
+relu613:
 	VPXORD  Z7, Z7, Z7
 	VMAXPS  Z0, Z7, Z0
 	VADDPS  Z7, Z0, Z0
@@ -10169,7 +10203,7 @@ relu609:
 	VADDPS  Z7, Z6, Z6
 	VMOVUPS Z6, Z6
 
-plain608:
+plain612:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -10183,20 +10217,20 @@ plain608:
 	VMOVUPS Z5, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, (CX)
-	JMP     end586
+	JMP     end590
 
-part597:
+part601:
 	CMPQ      SI, $0x08
-	JGT       more610
+	JGT       more614
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros611
+	JEQ       zeros615
 	CMPQ      104(AX), $0x02
-	JEQ       zeros611
+	JEQ       zeros615
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -10210,9 +10244,9 @@ part597:
 	VMOVUPS.Z (SI), K1, Y5
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y6
-	JMP       ready612
+	JMP       ready616
 
-zeros611:
+zeros615:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -10221,15 +10255,15 @@ zeros611:
 	VPXORD Y5, Y5, Y5
 	VPXORD Y6, Y6, Y6
 
-ready612:
+ready616:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed614
+	JLE   summed618
 
-k613:
+k617:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Y7
@@ -10243,12 +10277,12 @@ k613:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k613
+	JNE              k617
 
-summed614:
+summed618:
 	CMPQ         104(AX), $0x01
-	JLT          plain615
-	JEQ          relu616
+	JLT          plain619
+	JEQ          relu620
 	VBROADCASTSS word_3f800000<>+0(SB), Y8
 	VPXORD       Y7, Y7, Y7
 	MOVQ         BX, DX
@@ -10286,9 +10320,9 @@ summed614:
 	VCMPPS       $0x1e, Y7, Y9, K2
 	VMOVUPS.Z    Y8, K2, Y7
 	VMULPS       Y7, Y6, Y6
-	JMP          plain615
+	JMP          plain619
 
-relu616:
+relu620:
 	VPXORD  Y7, Y7, Y7
 	VMAXPS  Y0, Y7, Y0
 	VADDPS  Y7, Y0, Y0
@@ -10318,7 +10352,7 @@ relu616:
 	VADDPS  Y7, Y6, Y6
 	VMOVUPS Y6, Y6
 
-plain615:
+plain619:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -10332,18 +10366,18 @@ plain615:
 	VMOVUPS Y5, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y6, K1, (CX)
-	JMP     end586
+	JMP     end590
 
-more610:
+more614:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros617
+	JEQ       zeros621
 	CMPQ      104(AX), $0x02
-	JEQ       zeros617
+	JEQ       zeros621
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -10357,9 +10391,9 @@ more610:
 	VMOVUPS.Z (SI), K1, Z5
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z6
-	JMP       ready618
+	JMP       ready622
 
-zeros617:
+zeros621:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10368,15 +10402,15 @@ zeros617:
 	VPXORD Z5, Z5, Z5
 	VPXORD Z6, Z6, Z6
 
-ready618:
+ready622:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	MOVQ  SI, R13
 	ADDQ  112(AX), R13
 	TESTQ R12, R12
-	JLE   summed620
+	JLE   summed624
 
-k619:
+k623:
 	PREFETCHT1       (R13)
 	ADDQ             120(AX), R13
 	VMOVUPS.Z        (DX), K1, Z7
@@ -10390,12 +10424,12 @@ k619:
 	ADDQ             R9, DX
 	ADDQ             R8, SI
 	DECQ             R12
-	JNE              k619
+	JNE              k623
 
-summed620:
+summed624:
 	CMPQ         104(AX), $0x01
-	JLT          plain621
-	JEQ          relu622
+	JLT          plain625
+	JEQ          relu626
 	VBROADCASTSS word_3f800000<>+0(SB), Z8
 	VPXORD       Z7, Z7, Z7
 	MOVQ         BX, DX
@@ -10433,9 +10467,9 @@ summed620:
 	VCMPPS       $0x1e, Z7, Z9, K2
 	VMOVUPS.Z    Z8, K2, Z7
 	VMULPS       Z7, Z6, Z6
-	JMP          plain621
+	JMP          plain625
 
-relu622:
+relu626:
 	VPXORD  Z7, Z7, Z7
 	VMAXPS  Z0, Z7, Z0
 	VADDPS  Z7, Z0, Z0
@@ -10465,7 +10499,7 @@ relu622:
 	VADDPS  Z7, Z6, Z6
 	VMOVUPS Z6, Z6
 
-plain621:
+plain625:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -10480,7 +10514,7 @@ plain621:
 	ADDQ    56(AX), CX
 	VMOVUPS Z6, K1, (CX)
 
-end586:
+end590:
 	VZEROUPPER
 	RET
 
@@ -10498,14 +10532,14 @@ TEXT ·gemm8x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile624:
+tile628:
 	CMPQ    SI, $0x00000020
-	JLT     next625
+	JLT     next629
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros627
+	JEQ     zeros631
 	CMPQ    104(AX), $0x02
-	JEQ     zeros627
+	JEQ     zeros631
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -10529,9 +10563,9 @@ tile624:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z14
 	VMOVUPS 64(R12), Z15
-	JMP     ready628
+	JMP     ready632
 
-zeros627:
+zeros631:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10549,7 +10583,7 @@ zeros627:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready628:
+ready632:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -10558,9 +10592,9 @@ ready628:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed630
+	JLE   summed634
 
-k629:
+k633:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z16
@@ -10593,12 +10627,12 @@ k629:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k629
+	JNE          k633
 
-summed630:
+summed634:
 	CMPQ         104(AX), $0x01
-	JLT          plain631
-	JEQ          relu632
+	JLT          plain635
+	JEQ          relu636
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, R12
@@ -10673,9 +10707,9 @@ summed630:
 	VCMPPS       $0x1e, Z16, Z18, K1
 	VMOVUPS.Z    Z17, K1, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain631
+	JMP          plain635
 
-relu632:
+relu636:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -10741,7 +10775,7 @@ relu632:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain631:
+plain635:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -10769,19 +10803,19 @@ plain631:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same626
+	JEQ     same630
 	ADDQ    $0x00000080, BX
 
-same626:
+same630:
 	SUBQ $0x00000020, SI
-	JMP  tile624
+	JMP  tile628
 
-next625:
+next629:
 	TESTQ     SI, SI
-	JLE       end623
+	JLE       end627
 	CMPQ      SI, $0x10
-	JEQ       one633
-	JLT       part634
+	JEQ       one637
+	JLT       part638
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -10789,9 +10823,9 @@ next625:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros635
+	JEQ       zeros639
 	CMPQ      104(AX), $0x02
-	JEQ       zeros635
+	JEQ       zeros639
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -10815,9 +10849,9 @@ next625:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z14
 	VMOVUPS.Z 64(SI), K1, Z15
-	JMP       ready636
+	JMP       ready640
 
-zeros635:
+zeros639:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -10835,7 +10869,7 @@ zeros635:
 	VPXORD Z14, Z14, Z14
 	VPXORD Z15, Z15, Z15
 
-ready636:
+ready640:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -10843,9 +10877,9 @@ ready636:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed638
+	JLE   summed642
 
-k637:
+k641:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z16
@@ -10878,12 +10912,12 @@ k637:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k637
+	JNE          k641
 
-summed638:
+summed642:
 	CMPQ         104(AX), $0x01
-	JLT          plain639
-	JEQ          relu640
+	JLT          plain643
+	JEQ          relu644
 	VBROADCASTSS word_3f800000<>+0(SB), Z17
 	VPXORD       Z16, Z16, Z16
 	MOVQ         BX, DX
@@ -10958,9 +10992,9 @@ summed638:
 	VCMPPS       $0x1e, Z16, Z18, K2
 	VMOVUPS.Z    Z17, K2, Z16
 	VMULPS       Z16, Z15, Z15
-	JMP          plain639
+	JMP          plain643
 
-relu640:
+relu644:
 	VPXORD  Z16, Z16, Z16
 	VMAXPS  Z0, Z16, Z0
 	VADDPS  Z16, Z0, Z0
@@ -11026,7 +11060,7 @@ relu640:
 	VADDPS  Z16, Z15, Z15
 	VMOVUPS Z15, Z15
 
-plain639:
+plain643:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -11050,14 +11084,14 @@ plain639:
 	ADDQ    56(AX), CX
 	VMOVUPS Z14, (CX)
 	VMOVUPS Z15, K1, 64(CX)
-	JMP     end623
+	JMP     end627
 
-one633:
+one637:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros641
+	JEQ     zeros645
 	CMPQ    104(AX), $0x02
-	JEQ     zeros641
+	JEQ     zeros645
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -11073,9 +11107,9 @@ one633:
 	VMOVUPS (SI), Z6
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z7
-	JMP     ready642
+	JMP     ready646
 
-zeros641:
+zeros645:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11085,7 +11119,7 @@ zeros641:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready642:
+ready646:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11093,9 +11127,9 @@ ready642:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed644
+	JLE   summed648
 
-k643:
+k647:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z8
@@ -11111,12 +11145,12 @@ k643:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k643
+	JNE              k647
 
-summed644:
+summed648:
 	CMPQ         104(AX), $0x01
-	JLT          plain645
-	JEQ          relu646
+	JLT          plain649
+	JEQ          relu650
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, DX
@@ -11159,9 +11193,9 @@ summed644:
 	VCMPPS       $0x1e, Z8, Z10, K1
 	VMOVUPS.Z    Z9, K1, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain645
+	JMP          plain649
 
-relu646:
+relu650:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -11195,7 +11229,7 @@ relu646:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain645:
+plain649:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -11211,20 +11245,20 @@ plain645:
 	VMOVUPS Z6, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, (CX)
-	JMP     end623
+	JMP     end627
 
-part634:
+part638:
 	CMPQ      SI, $0x08
-	JGT       more647
+	JGT       more651
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros648
+	JEQ       zeros652
 	CMPQ      104(AX), $0x02
-	JEQ       zeros648
+	JEQ       zeros652
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -11240,9 +11274,9 @@ part634:
 	VMOVUPS.Z (SI), K1, Y6
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y7
-	JMP       ready649
+	JMP       ready653
 
-zeros648:
+zeros652:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -11252,7 +11286,7 @@ zeros648:
 	VPXORD Y6, Y6, Y6
 	VPXORD Y7, Y7, Y7
 
-ready649:
+ready653:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11260,9 +11294,9 @@ ready649:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed651
+	JLE   summed655
 
-k650:
+k654:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y8
@@ -11278,12 +11312,12 @@ k650:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k650
+	JNE              k654
 
-summed651:
+summed655:
 	CMPQ         104(AX), $0x01
-	JLT          plain652
-	JEQ          relu653
+	JLT          plain656
+	JEQ          relu657
 	VBROADCASTSS word_3f800000<>+0(SB), Y9
 	VPXORD       Y8, Y8, Y8
 	MOVQ         BX, DX
@@ -11326,9 +11360,9 @@ summed651:
 	VCMPPS       $0x1e, Y8, Y10, K2
 	VMOVUPS.Z    Y9, K2, Y8
 	VMULPS       Y8, Y7, Y7
-	JMP          plain652
+	JMP          plain656
 
-relu653:
+relu657:
 	VPXORD  Y8, Y8, Y8
 	VMAXPS  Y0, Y8, Y0
 	VADDPS  Y8, Y0, Y0
@@ -11362,7 +11396,7 @@ relu653:
 	VADDPS  Y8, Y7, Y7
 	VMOVUPS Y7, Y7
 
-plain652:
+plain656:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -11378,18 +11412,18 @@ plain652:
 	VMOVUPS Y6, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y7, K1, (CX)
-	JMP     end623
+	JMP     end627
 
-more647:
+more651:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros654
+	JEQ       zeros658
 	CMPQ      104(AX), $0x02
-	JEQ       zeros654
+	JEQ       zeros658
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -11405,9 +11439,9 @@ more647:
 	VMOVUPS.Z (SI), K1, Z6
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z7
-	JMP       ready655
+	JMP       ready659
 
-zeros654:
+zeros658:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11417,7 +11451,7 @@ zeros654:
 	VPXORD Z6, Z6, Z6
 	VPXORD Z7, Z7, Z7
 
-ready655:
+ready659:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11425,9 +11459,9 @@ ready655:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed657
+	JLE   summed661
 
-k656:
+k660:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z8
@@ -11443,12 +11477,12 @@ k656:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k656
+	JNE              k660
 
-summed657:
+summed661:
 	CMPQ         104(AX), $0x01
-	JLT          plain658
-	JEQ          relu659
+	JLT          plain662
+	JEQ          relu663
 	VBROADCASTSS word_3f800000<>+0(SB), Z9
 	VPXORD       Z8, Z8, Z8
 	MOVQ         BX, DX
@@ -11491,9 +11525,9 @@ summed657:
 	VCMPPS       $0x1e, Z8, Z10, K2
 	VMOVUPS.Z    Z9, K2, Z8
 	VMULPS       Z8, Z7, Z7
-	JMP          plain658
+	JMP          plain662
 
-relu659:
+relu663:
 	VPXORD  Z8, Z8, Z8
 	VMAXPS  Z0, Z8, Z0
 	VADDPS  Z8, Z0, Z0
@@ -11527,7 +11561,7 @@ relu659:
 	VADDPS  Z8, Z7, Z7
 	VMOVUPS Z7, Z7
 
-plain658:
+plain662:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -11544,7 +11578,7 @@ plain658:
 	ADDQ    56(AX), CX
 	VMOVUPS Z7, K1, (CX)
 
-end623:
+end627:
 	VZEROUPPER
 	RET
 
@@ -11562,14 +11596,14 @@ TEXT ·gemm9x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile661:
+tile665:
 	CMPQ    SI, $0x00000020
-	JLT     next662
+	JLT     next666
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros664
+	JEQ     zeros668
 	CMPQ    104(AX), $0x02
-	JEQ     zeros664
+	JEQ     zeros668
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -11596,9 +11630,9 @@ tile661:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z16
 	VMOVUPS 64(R12), Z17
-	JMP     ready665
+	JMP     ready669
 
-zeros664:
+zeros668:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11618,7 +11652,7 @@ zeros664:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready665:
+ready669:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -11627,9 +11661,9 @@ ready665:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed667
+	JLE   summed671
 
-k666:
+k670:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z18
@@ -11665,12 +11699,12 @@ k666:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k666
+	JNE          k670
 
-summed667:
+summed671:
 	CMPQ         104(AX), $0x01
-	JLT          plain668
-	JEQ          relu669
+	JLT          plain672
+	JEQ          relu673
 	VBROADCASTSS word_3f800000<>+0(SB), Z19
 	VPXORD       Z18, Z18, Z18
 	MOVQ         BX, R12
@@ -11754,9 +11788,9 @@ summed667:
 	VCMPPS       $0x1e, Z18, Z20, K1
 	VMOVUPS.Z    Z19, K1, Z18
 	VMULPS       Z18, Z17, Z17
-	JMP          plain668
+	JMP          plain672
 
-relu669:
+relu673:
 	VPXORD  Z18, Z18, Z18
 	VMAXPS  Z0, Z18, Z0
 	VADDPS  Z18, Z0, Z0
@@ -11830,7 +11864,7 @@ relu669:
 	VADDPS  Z18, Z17, Z17
 	VMOVUPS Z17, Z17
 
-plain668:
+plain672:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -11861,19 +11895,19 @@ plain668:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same663
+	JEQ     same667
 	ADDQ    $0x00000080, BX
 
-same663:
+same667:
 	SUBQ $0x00000020, SI
-	JMP  tile661
+	JMP  tile665
 
-next662:
+next666:
 	TESTQ     SI, SI
-	JLE       end660
+	JLE       end664
 	CMPQ      SI, $0x10
-	JEQ       one670
-	JLT       part671
+	JEQ       one674
+	JLT       part675
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -11881,9 +11915,9 @@ next662:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros672
+	JEQ       zeros676
 	CMPQ      104(AX), $0x02
-	JEQ       zeros672
+	JEQ       zeros676
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -11910,9 +11944,9 @@ next662:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z16
 	VMOVUPS.Z 64(SI), K1, Z17
-	JMP       ready673
+	JMP       ready677
 
-zeros672:
+zeros676:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -11932,7 +11966,7 @@ zeros672:
 	VPXORD Z16, Z16, Z16
 	VPXORD Z17, Z17, Z17
 
-ready673:
+ready677:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -11940,9 +11974,9 @@ ready673:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed675
+	JLE   summed679
 
-k674:
+k678:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z18
@@ -11978,12 +12012,12 @@ k674:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k674
+	JNE          k678
 
-summed675:
+summed679:
 	CMPQ         104(AX), $0x01
-	JLT          plain676
-	JEQ          relu677
+	JLT          plain680
+	JEQ          relu681
 	VBROADCASTSS word_3f800000<>+0(SB), Z19
 	VPXORD       Z18, Z18, Z18
 	MOVQ         BX, DX
@@ -12067,9 +12101,9 @@ summed675:
 	VCMPPS       $0x1e, Z18, Z20, K2
 	VMOVUPS.Z    Z19, K2, Z18
 	VMULPS       Z18, Z17, Z17
-	JMP          plain676
+	JMP          plain680
 
-relu677:
+relu681:
 	VPXORD  Z18, Z18, Z18
 	VMAXPS  Z0, Z18, Z0
 	VADDPS  Z18, Z0, Z0
@@ -12143,7 +12177,7 @@ relu677:
 	VADDPS  Z18, Z17, Z17
 	VMOVUPS Z17, Z17
 
-plain676:
+plain680:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -12170,14 +12204,14 @@ plain676:
 	ADDQ    56(AX), CX
 	VMOVUPS Z16, (CX)
 	VMOVUPS Z17, K1, 64(CX)
-	JMP     end660
+	JMP     end664
 
-one670:
+one674:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros678
+	JEQ     zeros682
 	CMPQ    104(AX), $0x02
-	JEQ     zeros678
+	JEQ     zeros682
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -12195,9 +12229,9 @@ one670:
 	VMOVUPS (SI), Z7
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z8
-	JMP     ready679
+	JMP     ready683
 
-zeros678:
+zeros682:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12208,7 +12242,7 @@ zeros678:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready679:
+ready683:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12216,9 +12250,9 @@ ready679:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed681
+	JLE   summed685
 
-k680:
+k684:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z9
@@ -12235,12 +12269,12 @@ k680:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k680
+	JNE              k684
 
-summed681:
+summed685:
 	CMPQ         104(AX), $0x01
-	JLT          plain682
-	JEQ          relu683
+	JLT          plain686
+	JEQ          relu687
 	VBROADCASTSS word_3f800000<>+0(SB), Z10
 	VPXORD       Z9, Z9, Z9
 	MOVQ         BX, DX
@@ -12288,9 +12322,9 @@ summed681:
 	VCMPPS       $0x1e, Z9, Z11, K1
 	VMOVUPS.Z    Z10, K1, Z9
 	VMULPS       Z9, Z8, Z8
-	JMP          plain682
+	JMP          plain686
 
-relu683:
+relu687:
 	VPXORD  Z9, Z9, Z9
 	VMAXPS  Z0, Z9, Z0
 	VADDPS  Z9, Z0, Z0
@@ -12328,7 +12362,7 @@ relu683:
 	VADDPS  Z9, Z8, Z8
 	VMOVUPS Z8, Z8
 
-plain682:
+plain686:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -12346,20 +12380,20 @@ plain682:
 	VMOVUPS Z7, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, (CX)
-	JMP     end660
+	JMP     end664
 
-part671:
+part675:
 	CMPQ      SI, $0x08
-	JGT       more684
+	JGT       more688
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros685
+	JEQ       zeros689
 	CMPQ      104(AX), $0x02
-	JEQ       zeros685
+	JEQ       zeros689
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -12377,9 +12411,9 @@ part671:
 	VMOVUPS.Z (SI), K1, Y7
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y8
-	JMP       ready686
+	JMP       ready690
 
-zeros685:
+zeros689:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -12390,7 +12424,7 @@ zeros685:
 	VPXORD Y7, Y7, Y7
 	VPXORD Y8, Y8, Y8
 
-ready686:
+ready690:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12398,9 +12432,9 @@ ready686:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed688
+	JLE   summed692
 
-k687:
+k691:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y9
@@ -12417,12 +12451,12 @@ k687:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k687
+	JNE              k691
 
-summed688:
+summed692:
 	CMPQ         104(AX), $0x01
-	JLT          plain689
-	JEQ          relu690
+	JLT          plain693
+	JEQ          relu694
 	VBROADCASTSS word_3f800000<>+0(SB), Y10
 	VPXORD       Y9, Y9, Y9
 	MOVQ         BX, DX
@@ -12470,9 +12504,9 @@ summed688:
 	VCMPPS       $0x1e, Y9, Y11, K2
 	VMOVUPS.Z    Y10, K2, Y9
 	VMULPS       Y9, Y8, Y8
-	JMP          plain689
+	JMP          plain693
 
-relu690:
+relu694:
 	VPXORD  Y9, Y9, Y9
 	VMAXPS  Y0, Y9, Y0
 	VADDPS  Y9, Y0, Y0
@@ -12510,7 +12544,7 @@ relu690:
 	VADDPS  Y9, Y8, Y8
 	VMOVUPS Y8, Y8
 
-plain689:
+plain693:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -12528,18 +12562,18 @@ plain689:
 	VMOVUPS Y7, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y8, K1, (CX)
-	JMP     end660
+	JMP     end664
 
-more684:
+more688:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros691
+	JEQ       zeros695
 	CMPQ      104(AX), $0x02
-	JEQ       zeros691
+	JEQ       zeros695
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -12557,9 +12591,9 @@ more684:
 	VMOVUPS.Z (SI), K1, Z7
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z8
-	JMP       ready692
+	JMP       ready696
 
-zeros691:
+zeros695:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12570,7 +12604,7 @@ zeros691:
 	VPXORD Z7, Z7, Z7
 	VPXORD Z8, Z8, Z8
 
-ready692:
+ready696:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -12578,9 +12612,9 @@ ready692:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed694
+	JLE   summed698
 
-k693:
+k697:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z9
@@ -12597,12 +12631,12 @@ k693:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k693
+	JNE              k697
 
-summed694:
+summed698:
 	CMPQ         104(AX), $0x01
-	JLT          plain695
-	JEQ          relu696
+	JLT          plain699
+	JEQ          relu700
 	VBROADCASTSS word_3f800000<>+0(SB), Z10
 	VPXORD       Z9, Z9, Z9
 	MOVQ         BX, DX
@@ -12650,9 +12684,9 @@ summed694:
 	VCMPPS       $0x1e, Z9, Z11, K2
 	VMOVUPS.Z    Z10, K2, Z9
 	VMULPS       Z9, Z8, Z8
-	JMP          plain695
+	JMP          plain699
 
-relu696:
+relu700:
 	VPXORD  Z9, Z9, Z9
 	VMAXPS  Z0, Z9, Z0
 	VADDPS  Z9, Z0, Z0
@@ -12690,7 +12724,7 @@ relu696:
 	VADDPS  Z9, Z8, Z8
 	VMOVUPS Z8, Z8
 
-plain695:
+plain699:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -12709,7 +12743,7 @@ plain695:
 	ADDQ    56(AX), CX
 	VMOVUPS Z8, K1, (CX)
 
-end660:
+end664:
 	VZEROUPPER
 	RET
 
@@ -12727,14 +12761,14 @@ TEXT ·gemm10x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile698:
+tile702:
 	CMPQ    SI, $0x00000020
-	JLT     next699
+	JLT     next703
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros701
+	JEQ     zeros705
 	CMPQ    104(AX), $0x02
-	JEQ     zeros701
+	JEQ     zeros705
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -12764,9 +12798,9 @@ tile698:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z18
 	VMOVUPS 64(R12), Z19
-	JMP     ready702
+	JMP     ready706
 
-zeros701:
+zeros705:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -12788,7 +12822,7 @@ zeros701:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready702:
+ready706:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -12797,9 +12831,9 @@ ready702:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed704
+	JLE   summed708
 
-k703:
+k707:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z20
@@ -12838,12 +12872,12 @@ k703:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k703
+	JNE          k707
 
-summed704:
+summed708:
 	CMPQ         104(AX), $0x01
-	JLT          plain705
-	JEQ          relu706
+	JLT          plain709
+	JEQ          relu710
 	VBROADCASTSS word_3f800000<>+0(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	MOVQ         BX, R12
@@ -12936,9 +12970,9 @@ summed704:
 	VCMPPS       $0x1e, Z20, Z22, K1
 	VMOVUPS.Z    Z21, K1, Z20
 	VMULPS       Z20, Z19, Z19
-	JMP          plain705
+	JMP          plain709
 
-relu706:
+relu710:
 	VPXORD  Z20, Z20, Z20
 	VMAXPS  Z0, Z20, Z0
 	VADDPS  Z20, Z0, Z0
@@ -13020,7 +13054,7 @@ relu706:
 	VADDPS  Z20, Z19, Z19
 	VMOVUPS Z19, Z19
 
-plain705:
+plain709:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -13054,19 +13088,19 @@ plain705:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same700
+	JEQ     same704
 	ADDQ    $0x00000080, BX
 
-same700:
+same704:
 	SUBQ $0x00000020, SI
-	JMP  tile698
+	JMP  tile702
 
-next699:
+next703:
 	TESTQ     SI, SI
-	JLE       end697
+	JLE       end701
 	CMPQ      SI, $0x10
-	JEQ       one707
-	JLT       part708
+	JEQ       one711
+	JLT       part712
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -13074,9 +13108,9 @@ next699:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros709
+	JEQ       zeros713
 	CMPQ      104(AX), $0x02
-	JEQ       zeros709
+	JEQ       zeros713
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -13106,9 +13140,9 @@ next699:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z18
 	VMOVUPS.Z 64(SI), K1, Z19
-	JMP       ready710
+	JMP       ready714
 
-zeros709:
+zeros713:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13130,7 +13164,7 @@ zeros709:
 	VPXORD Z18, Z18, Z18
 	VPXORD Z19, Z19, Z19
 
-ready710:
+ready714:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13138,9 +13172,9 @@ ready710:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed712
+	JLE   summed716
 
-k711:
+k715:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z20
@@ -13179,12 +13213,12 @@ k711:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k711
+	JNE          k715
 
-summed712:
+summed716:
 	CMPQ         104(AX), $0x01
-	JLT          plain713
-	JEQ          relu714
+	JLT          plain717
+	JEQ          relu718
 	VBROADCASTSS word_3f800000<>+0(SB), Z21
 	VPXORD       Z20, Z20, Z20
 	MOVQ         BX, DX
@@ -13277,9 +13311,9 @@ summed712:
 	VCMPPS       $0x1e, Z20, Z22, K2
 	VMOVUPS.Z    Z21, K2, Z20
 	VMULPS       Z20, Z19, Z19
-	JMP          plain713
+	JMP          plain717
 
-relu714:
+relu718:
 	VPXORD  Z20, Z20, Z20
 	VMAXPS  Z0, Z20, Z0
 	VADDPS  Z20, Z0, Z0
@@ -13361,7 +13395,7 @@ relu714:
 	VADDPS  Z20, Z19, Z19
 	VMOVUPS Z19, Z19
 
-plain713:
+plain717:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -13391,14 +13425,14 @@ plain713:
 	ADDQ    56(AX), CX
 	VMOVUPS Z18, (CX)
 	VMOVUPS Z19, K1, 64(CX)
-	JMP     end697
+	JMP     end701
 
-one707:
+one711:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros715
+	JEQ     zeros719
 	CMPQ    104(AX), $0x02
-	JEQ     zeros715
+	JEQ     zeros719
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -13418,9 +13452,9 @@ one707:
 	VMOVUPS (SI), Z8
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z9
-	JMP     ready716
+	JMP     ready720
 
-zeros715:
+zeros719:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13432,7 +13466,7 @@ zeros715:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready716:
+ready720:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13440,9 +13474,9 @@ ready716:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed718
+	JLE   summed722
 
-k717:
+k721:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z10
@@ -13460,12 +13494,12 @@ k717:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k717
+	JNE              k721
 
-summed718:
+summed722:
 	CMPQ         104(AX), $0x01
-	JLT          plain719
-	JEQ          relu720
+	JLT          plain723
+	JEQ          relu724
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, DX
@@ -13518,9 +13552,9 @@ summed718:
 	VCMPPS       $0x1e, Z10, Z12, K1
 	VMOVUPS.Z    Z11, K1, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain719
+	JMP          plain723
 
-relu720:
+relu724:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -13562,7 +13596,7 @@ relu720:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain719:
+plain723:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -13582,20 +13616,20 @@ plain719:
 	VMOVUPS Z8, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, (CX)
-	JMP     end697
+	JMP     end701
 
-part708:
+part712:
 	CMPQ      SI, $0x08
-	JGT       more721
+	JGT       more725
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros722
+	JEQ       zeros726
 	CMPQ      104(AX), $0x02
-	JEQ       zeros722
+	JEQ       zeros726
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -13615,9 +13649,9 @@ part708:
 	VMOVUPS.Z (SI), K1, Y8
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y9
-	JMP       ready723
+	JMP       ready727
 
-zeros722:
+zeros726:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -13629,7 +13663,7 @@ zeros722:
 	VPXORD Y8, Y8, Y8
 	VPXORD Y9, Y9, Y9
 
-ready723:
+ready727:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13637,9 +13671,9 @@ ready723:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed725
+	JLE   summed729
 
-k724:
+k728:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y10
@@ -13657,12 +13691,12 @@ k724:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k724
+	JNE              k728
 
-summed725:
+summed729:
 	CMPQ         104(AX), $0x01
-	JLT          plain726
-	JEQ          relu727
+	JLT          plain730
+	JEQ          relu731
 	VBROADCASTSS word_3f800000<>+0(SB), Y11
 	VPXORD       Y10, Y10, Y10
 	MOVQ         BX, DX
@@ -13715,9 +13749,9 @@ summed725:
 	VCMPPS       $0x1e, Y10, Y12, K2
 	VMOVUPS.Z    Y11, K2, Y10
 	VMULPS       Y10, Y9, Y9
-	JMP          plain726
+	JMP          plain730
 
-relu727:
+relu731:
 	VPXORD  Y10, Y10, Y10
 	VMAXPS  Y0, Y10, Y0
 	VADDPS  Y10, Y0, Y0
@@ -13759,7 +13793,7 @@ relu727:
 	VADDPS  Y10, Y9, Y9
 	VMOVUPS Y9, Y9
 
-plain726:
+plain730:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -13779,18 +13813,18 @@ plain726:
 	VMOVUPS Y8, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y9, K1, (CX)
-	JMP     end697
+	JMP     end701
 
-more721:
+more725:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros728
+	JEQ       zeros732
 	CMPQ      104(AX), $0x02
-	JEQ       zeros728
+	JEQ       zeros732
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -13810,9 +13844,9 @@ more721:
 	VMOVUPS.Z (SI), K1, Z8
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z9
-	JMP       ready729
+	JMP       ready733
 
-zeros728:
+zeros732:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -13824,7 +13858,7 @@ zeros728:
 	VPXORD Z8, Z8, Z8
 	VPXORD Z9, Z9, Z9
 
-ready729:
+ready733:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -13832,9 +13866,9 @@ ready729:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed731
+	JLE   summed735
 
-k730:
+k734:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z10
@@ -13852,12 +13886,12 @@ k730:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k730
+	JNE              k734
 
-summed731:
+summed735:
 	CMPQ         104(AX), $0x01
-	JLT          plain732
-	JEQ          relu733
+	JLT          plain736
+	JEQ          relu737
 	VBROADCASTSS word_3f800000<>+0(SB), Z11
 	VPXORD       Z10, Z10, Z10
 	MOVQ         BX, DX
@@ -13910,9 +13944,9 @@ summed731:
 	VCMPPS       $0x1e, Z10, Z12, K2
 	VMOVUPS.Z    Z11, K2, Z10
 	VMULPS       Z10, Z9, Z9
-	JMP          plain732
+	JMP          plain736
 
-relu733:
+relu737:
 	VPXORD  Z10, Z10, Z10
 	VMAXPS  Z0, Z10, Z0
 	VADDPS  Z10, Z0, Z0
@@ -13954,7 +13988,7 @@ relu733:
 	VADDPS  Z10, Z9, Z9
 	VMOVUPS Z9, Z9
 
-plain732:
+plain736:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -13975,7 +14009,7 @@ plain732:
 	ADDQ    56(AX), CX
 	VMOVUPS Z9, K1, (CX)
 
-end697:
+end701:
 	VZEROUPPER
 	RET
 
@@ -13993,14 +14027,14 @@ TEXT ·gemm11x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile735:
+tile739:
 	CMPQ    SI, $0x00000020
-	JLT     next736
+	JLT     next740
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros738
+	JEQ     zeros742
 	CMPQ    104(AX), $0x02
-	JEQ     zeros738
+	JEQ     zeros742
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -14033,9 +14067,9 @@ tile735:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z20
 	VMOVUPS 64(R12), Z21
-	JMP     ready739
+	JMP     ready743
 
-zeros738:
+zeros742:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14059,7 +14093,7 @@ zeros738:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready739:
+ready743:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -14068,9 +14102,9 @@ ready739:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed741
+	JLE   summed745
 
-k740:
+k744:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z22
@@ -14112,12 +14146,12 @@ k740:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k740
+	JNE          k744
 
-summed741:
+summed745:
 	CMPQ         104(AX), $0x01
-	JLT          plain742
-	JEQ          relu743
+	JLT          plain746
+	JEQ          relu747
 	VBROADCASTSS word_3f800000<>+0(SB), Z23
 	VPXORD       Z22, Z22, Z22
 	MOVQ         BX, R12
@@ -14219,9 +14253,9 @@ summed741:
 	VCMPPS       $0x1e, Z22, Z24, K1
 	VMOVUPS.Z    Z23, K1, Z22
 	VMULPS       Z22, Z21, Z21
-	JMP          plain742
+	JMP          plain746
 
-relu743:
+relu747:
 	VPXORD  Z22, Z22, Z22
 	VMAXPS  Z0, Z22, Z0
 	VADDPS  Z22, Z0, Z0
@@ -14311,7 +14345,7 @@ relu743:
 	VADDPS  Z22, Z21, Z21
 	VMOVUPS Z21, Z21
 
-plain742:
+plain746:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -14348,19 +14382,19 @@ plain742:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same737
+	JEQ     same741
 	ADDQ    $0x00000080, BX
 
-same737:
+same741:
 	SUBQ $0x00000020, SI
-	JMP  tile735
+	JMP  tile739
 
-next736:
+next740:
 	TESTQ     SI, SI
-	JLE       end734
+	JLE       end738
 	CMPQ      SI, $0x10
-	JEQ       one744
-	JLT       part745
+	JEQ       one748
+	JLT       part749
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -14368,9 +14402,9 @@ next736:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros746
+	JEQ       zeros750
 	CMPQ      104(AX), $0x02
-	JEQ       zeros746
+	JEQ       zeros750
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -14403,9 +14437,9 @@ next736:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z20
 	VMOVUPS.Z 64(SI), K1, Z21
-	JMP       ready747
+	JMP       ready751
 
-zeros746:
+zeros750:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14429,7 +14463,7 @@ zeros746:
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 
-ready747:
+ready751:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -14437,9 +14471,9 @@ ready747:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed749
+	JLE   summed753
 
-k748:
+k752:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z22
@@ -14481,12 +14515,12 @@ k748:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k748
+	JNE          k752
 
-summed749:
+summed753:
 	CMPQ         104(AX), $0x01
-	JLT          plain750
-	JEQ          relu751
+	JLT          plain754
+	JEQ          relu755
 	VBROADCASTSS word_3f800000<>+0(SB), Z23
 	VPXORD       Z22, Z22, Z22
 	MOVQ         BX, DX
@@ -14588,9 +14622,9 @@ summed749:
 	VCMPPS       $0x1e, Z22, Z24, K2
 	VMOVUPS.Z    Z23, K2, Z22
 	VMULPS       Z22, Z21, Z21
-	JMP          plain750
+	JMP          plain754
 
-relu751:
+relu755:
 	VPXORD  Z22, Z22, Z22
 	VMAXPS  Z0, Z22, Z0
 	VADDPS  Z22, Z0, Z0
@@ -14680,7 +14714,7 @@ relu751:
 	VADDPS  Z22, Z21, Z21
 	VMOVUPS Z21, Z21
 
-plain750:
+plain754:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -14713,14 +14747,14 @@ plain750:
 	ADDQ    56(AX), CX
 	VMOVUPS Z20, (CX)
 	VMOVUPS Z21, K1, 64(CX)
-	JMP     end734
+	JMP     end738
 
-one744:
+one748:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros752
+	JEQ     zeros756
 	CMPQ    104(AX), $0x02
-	JEQ     zeros752
+	JEQ     zeros756
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -14742,9 +14776,9 @@ one744:
 	VMOVUPS (SI), Z9
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z10
-	JMP     ready753
+	JMP     ready757
 
-zeros752:
+zeros756:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -14757,7 +14791,7 @@ zeros752:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready753:
+ready757:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -14765,9 +14799,9 @@ ready753:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed755
+	JLE   summed759
 
-k754:
+k758:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z11
@@ -14786,12 +14820,12 @@ k754:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k754
+	JNE              k758
 
-summed755:
+summed759:
 	CMPQ         104(AX), $0x01
-	JLT          plain756
-	JEQ          relu757
+	JLT          plain760
+	JEQ          relu761
 	VBROADCASTSS word_3f800000<>+0(SB), Z12
 	VPXORD       Z11, Z11, Z11
 	MOVQ         BX, DX
@@ -14849,9 +14883,9 @@ summed755:
 	VCMPPS       $0x1e, Z11, Z13, K1
 	VMOVUPS.Z    Z12, K1, Z11
 	VMULPS       Z11, Z10, Z10
-	JMP          plain756
+	JMP          plain760
 
-relu757:
+relu761:
 	VPXORD  Z11, Z11, Z11
 	VMAXPS  Z0, Z11, Z0
 	VADDPS  Z11, Z0, Z0
@@ -14897,7 +14931,7 @@ relu757:
 	VADDPS  Z11, Z10, Z10
 	VMOVUPS Z10, Z10
 
-plain756:
+plain760:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -14919,20 +14953,20 @@ plain756:
 	VMOVUPS Z9, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, (CX)
-	JMP     end734
+	JMP     end738
 
-part745:
+part749:
 	CMPQ      SI, $0x08
-	JGT       more758
+	JGT       more762
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros759
+	JEQ       zeros763
 	CMPQ      104(AX), $0x02
-	JEQ       zeros759
+	JEQ       zeros763
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -14954,9 +14988,9 @@ part745:
 	VMOVUPS.Z (SI), K1, Y9
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y10
-	JMP       ready760
+	JMP       ready764
 
-zeros759:
+zeros763:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -14969,7 +15003,7 @@ zeros759:
 	VPXORD Y9, Y9, Y9
 	VPXORD Y10, Y10, Y10
 
-ready760:
+ready764:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -14977,9 +15011,9 @@ ready760:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed762
+	JLE   summed766
 
-k761:
+k765:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y11
@@ -14998,12 +15032,12 @@ k761:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k761
+	JNE              k765
 
-summed762:
+summed766:
 	CMPQ         104(AX), $0x01
-	JLT          plain763
-	JEQ          relu764
+	JLT          plain767
+	JEQ          relu768
 	VBROADCASTSS word_3f800000<>+0(SB), Y12
 	VPXORD       Y11, Y11, Y11
 	MOVQ         BX, DX
@@ -15061,9 +15095,9 @@ summed762:
 	VCMPPS       $0x1e, Y11, Y13, K2
 	VMOVUPS.Z    Y12, K2, Y11
 	VMULPS       Y11, Y10, Y10
-	JMP          plain763
+	JMP          plain767
 
-relu764:
+relu768:
 	VPXORD  Y11, Y11, Y11
 	VMAXPS  Y0, Y11, Y0
 	VADDPS  Y11, Y0, Y0
@@ -15109,7 +15143,7 @@ relu764:
 	VADDPS  Y11, Y10, Y10
 	VMOVUPS Y10, Y10
 
-plain763:
+plain767:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -15131,18 +15165,18 @@ plain763:
 	VMOVUPS Y9, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y10, K1, (CX)
-	JMP     end734
+	JMP     end738
 
-more758:
+more762:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros765
+	JEQ       zeros769
 	CMPQ      104(AX), $0x02
-	JEQ       zeros765
+	JEQ       zeros769
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -15164,9 +15198,9 @@ more758:
 	VMOVUPS.Z (SI), K1, Z9
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z10
-	JMP       ready766
+	JMP       ready770
 
-zeros765:
+zeros769:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15179,7 +15213,7 @@ zeros765:
 	VPXORD Z9, Z9, Z9
 	VPXORD Z10, Z10, Z10
 
-ready766:
+ready770:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -15187,9 +15221,9 @@ ready766:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed768
+	JLE   summed772
 
-k767:
+k771:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z11
@@ -15208,12 +15242,12 @@ k767:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k767
+	JNE              k771
 
-summed768:
+summed772:
 	CMPQ         104(AX), $0x01
-	JLT          plain769
-	JEQ          relu770
+	JLT          plain773
+	JEQ          relu774
 	VBROADCASTSS word_3f800000<>+0(SB), Z12
 	VPXORD       Z11, Z11, Z11
 	MOVQ         BX, DX
@@ -15271,9 +15305,9 @@ summed768:
 	VCMPPS       $0x1e, Z11, Z13, K2
 	VMOVUPS.Z    Z12, K2, Z11
 	VMULPS       Z11, Z10, Z10
-	JMP          plain769
+	JMP          plain773
 
-relu770:
+relu774:
 	VPXORD  Z11, Z11, Z11
 	VMAXPS  Z0, Z11, Z0
 	VADDPS  Z11, Z0, Z0
@@ -15319,7 +15353,7 @@ relu770:
 	VADDPS  Z11, Z10, Z10
 	VMOVUPS Z10, Z10
 
-plain769:
+plain773:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -15342,7 +15376,7 @@ plain769:
 	ADDQ    56(AX), CX
 	VMOVUPS Z10, K1, (CX)
 
-end734:
+end738:
 	VZEROUPPER
 	RET
 
@@ -15360,14 +15394,14 @@ TEXT ·gemm12x512(SB), NOSPLIT, $8-8
 	LEAQ (DI)(DI*2), R10
 	LEAQ (DI)(DI*4), R11
 
-tile772:
+tile776:
 	CMPQ    SI, $0x00000020
-	JLT     next773
+	JLT     next777
 	MOVQ    BX, R12
 	TESTQ   R12, R12
-	JEQ     zeros775
+	JEQ     zeros779
 	CMPQ    104(AX), $0x02
-	JEQ     zeros775
+	JEQ     zeros779
 	VMOVUPS (R12), Z0
 	VMOVUPS 64(R12), Z1
 	ADDQ    80(AX), R12
@@ -15403,9 +15437,9 @@ tile772:
 	ADDQ    80(AX), R12
 	VMOVUPS (R12), Z22
 	VMOVUPS 64(R12), Z23
-	JMP     ready776
+	JMP     ready780
 
-zeros775:
+zeros779:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15431,7 +15465,7 @@ zeros775:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready776:
+ready780:
 	MOVQ  8(AX), R12
 	MOVQ  DX, R13
 	MOVQ  48(AX), R14
@@ -15440,9 +15474,9 @@ ready776:
 	MOVQ  R12, BP
 	ADDQ  112(AX), BP
 	TESTQ R14, R14
-	JLE   summed778
+	JLE   summed782
 
-k777:
+k781:
 	PREFETCHT0   (BP)
 	ADDQ         120(AX), BP
 	VMOVUPS      (R13), Z24
@@ -15487,12 +15521,12 @@ k777:
 	ADDQ         R8, R12
 	ADDQ         R8, R15
 	DECQ         R14
-	JNE          k777
+	JNE          k781
 
-summed778:
+summed782:
 	CMPQ         104(AX), $0x01
-	JLT          plain779
-	JEQ          relu780
+	JLT          plain783
+	JEQ          relu784
 	VBROADCASTSS word_3f800000<>+0(SB), Z25
 	VPXORD       Z24, Z24, Z24
 	MOVQ         BX, R12
@@ -15603,9 +15637,9 @@ summed778:
 	VCMPPS       $0x1e, Z24, Z26, K1
 	VMOVUPS.Z    Z25, K1, Z24
 	VMULPS       Z24, Z23, Z23
-	JMP          plain779
+	JMP          plain783
 
-relu780:
+relu784:
 	VPXORD  Z24, Z24, Z24
 	VMAXPS  Z0, Z24, Z0
 	VADDPS  Z24, Z0, Z0
@@ -15703,7 +15737,7 @@ relu780:
 	VADDPS  Z24, Z23, Z23
 	VMOVUPS Z23, Z23
 
-plain779:
+plain783:
 	MOVQ    CX, R12
 	VMOVUPS Z0, (R12)
 	VMOVUPS Z1, 64(R12)
@@ -15743,19 +15777,19 @@ plain779:
 	ADDQ    $0x00000080, CX
 	ADDQ    $0x00000080, DX
 	TESTQ   BX, BX
-	JEQ     same774
+	JEQ     same778
 	ADDQ    $0x00000080, BX
 
-same774:
+same778:
 	SUBQ $0x00000020, SI
-	JMP  tile772
+	JMP  tile776
 
-next773:
+next777:
 	TESTQ     SI, SI
-	JLE       end771
+	JLE       end775
 	CMPQ      SI, $0x10
-	JEQ       one781
-	JLT       part782
+	JEQ       one785
+	JLT       part786
 	SUBQ      $0x10, SI
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
@@ -15763,9 +15797,9 @@ next773:
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros783
+	JEQ       zeros787
 	CMPQ      104(AX), $0x02
-	JEQ       zeros783
+	JEQ       zeros787
 	VMOVUPS   (SI), Z0
 	VMOVUPS.Z 64(SI), K1, Z1
 	ADDQ      80(AX), SI
@@ -15801,9 +15835,9 @@ next773:
 	ADDQ      80(AX), SI
 	VMOVUPS   (SI), Z22
 	VMOVUPS.Z 64(SI), K1, Z23
-	JMP       ready784
+	JMP       ready788
 
-zeros783:
+zeros787:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -15829,7 +15863,7 @@ zeros783:
 	VPXORD Z22, Z22, Z22
 	VPXORD Z23, Z23, Z23
 
-ready784:
+ready788:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -15837,9 +15871,9 @@ ready784:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed786
+	JLE   summed790
 
-k785:
+k789:
 	PREFETCHT0   (R14)
 	ADDQ         120(AX), R14
 	VMOVUPS      (DX), Z24
@@ -15884,12 +15918,12 @@ k785:
 	ADDQ         R8, SI
 	ADDQ         R8, R13
 	DECQ         R12
-	JNE          k785
+	JNE          k789
 
-summed786:
+summed790:
 	CMPQ         104(AX), $0x01
-	JLT          plain787
-	JEQ          relu788
+	JLT          plain791
+	JEQ          relu792
 	VBROADCASTSS word_3f800000<>+0(SB), Z25
 	VPXORD       Z24, Z24, Z24
 	MOVQ         BX, DX
@@ -16000,9 +16034,9 @@ summed786:
 	VCMPPS       $0x1e, Z24, Z26, K2
 	VMOVUPS.Z    Z25, K2, Z24
 	VMULPS       Z24, Z23, Z23
-	JMP          plain787
+	JMP          plain791
 
-relu788:
+relu792:
 	VPXORD  Z24, Z24, Z24
 	VMAXPS  Z0, Z24, Z0
 	VADDPS  Z24, Z0, Z0
@@ -16100,7 +16134,7 @@ relu788:
 	VADDPS  Z24, Z23, Z23
 	VMOVUPS Z23, Z23
 
-plain787:
+plain791:
 	VMOVUPS Z0, (CX)
 	VMOVUPS Z1, K1, 64(CX)
 	ADDQ    56(AX), CX
@@ -16136,14 +16170,14 @@ plain787:
 	ADDQ    56(AX), CX
 	VMOVUPS Z22, (CX)
 	VMOVUPS Z23, K1, 64(CX)
-	JMP     end771
+	JMP     end775
 
-one781:
+one785:
 	MOVQ    BX, SI
 	TESTQ   SI, SI
-	JEQ     zeros789
+	JEQ     zeros793
 	CMPQ    104(AX), $0x02
-	JEQ     zeros789
+	JEQ     zeros793
 	VMOVUPS (SI), Z0
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z1
@@ -16167,9 +16201,9 @@ one781:
 	VMOVUPS (SI), Z10
 	ADDQ    80(AX), SI
 	VMOVUPS (SI), Z11
-	JMP     ready790
+	JMP     ready794
 
-zeros789:
+zeros793:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -16183,7 +16217,7 @@ zeros789:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready790:
+ready794:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -16191,9 +16225,9 @@ ready790:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed792
+	JLE   summed796
 
-k791:
+k795:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS          (DX), Z12
@@ -16213,12 +16247,12 @@ k791:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k791
+	JNE              k795
 
-summed792:
+summed796:
 	CMPQ         104(AX), $0x01
-	JLT          plain793
-	JEQ          relu794
+	JLT          plain797
+	JEQ          relu798
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, DX
@@ -16281,9 +16315,9 @@ summed792:
 	VCMPPS       $0x1e, Z12, Z14, K1
 	VMOVUPS.Z    Z13, K1, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain793
+	JMP          plain797
 
-relu794:
+relu798:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -16333,7 +16367,7 @@ relu794:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain793:
+plain797:
 	VMOVUPS Z0, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, (CX)
@@ -16357,20 +16391,20 @@ plain793:
 	VMOVUPS Z10, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, (CX)
-	JMP     end771
+	JMP     end775
 
-part782:
+part786:
 	CMPQ      SI, $0x08
-	JGT       more795
+	JGT       more799
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros796
+	JEQ       zeros800
 	CMPQ      104(AX), $0x02
-	JEQ       zeros796
+	JEQ       zeros800
 	VMOVUPS.Z (SI), K1, Y0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y1
@@ -16394,9 +16428,9 @@ part782:
 	VMOVUPS.Z (SI), K1, Y10
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Y11
-	JMP       ready797
+	JMP       ready801
 
-zeros796:
+zeros800:
 	VPXORD Y0, Y0, Y0
 	VPXORD Y1, Y1, Y1
 	VPXORD Y2, Y2, Y2
@@ -16410,7 +16444,7 @@ zeros796:
 	VPXORD Y10, Y10, Y10
 	VPXORD Y11, Y11, Y11
 
-ready797:
+ready801:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -16418,9 +16452,9 @@ ready797:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed799
+	JLE   summed803
 
-k798:
+k802:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Y12
@@ -16440,12 +16474,12 @@ k798:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k798
+	JNE              k802
 
-summed799:
+summed803:
 	CMPQ         104(AX), $0x01
-	JLT          plain800
-	JEQ          relu801
+	JLT          plain804
+	JEQ          relu805
 	VBROADCASTSS word_3f800000<>+0(SB), Y13
 	VPXORD       Y12, Y12, Y12
 	MOVQ         BX, DX
@@ -16508,9 +16542,9 @@ summed799:
 	VCMPPS       $0x1e, Y12, Y14, K2
 	VMOVUPS.Z    Y13, K2, Y12
 	VMULPS       Y12, Y11, Y11
-	JMP          plain800
+	JMP          plain804
 
-relu801:
+relu805:
 	VPXORD  Y12, Y12, Y12
 	VMAXPS  Y0, Y12, Y0
 	VADDPS  Y12, Y0, Y0
@@ -16560,7 +16594,7 @@ relu801:
 	VADDPS  Y12, Y11, Y11
 	VMOVUPS Y11, Y11
 
-plain800:
+plain804:
 	VMOVUPS Y0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y1, K1, (CX)
@@ -16584,18 +16618,18 @@ plain800:
 	VMOVUPS Y10, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Y11, K1, (CX)
-	JMP     end771
+	JMP     end775
 
-more795:
+more799:
 	MOVQ      $0x00000001, R12
 	SHLXQ     SI, R12, R12
 	DECQ      R12
 	KMOVW     R12, K1
 	MOVQ      BX, SI
 	TESTQ     SI, SI
-	JEQ       zeros802
+	JEQ       zeros806
 	CMPQ      104(AX), $0x02
-	JEQ       zeros802
+	JEQ       zeros806
 	VMOVUPS.Z (SI), K1, Z0
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z1
@@ -16619,9 +16653,9 @@ more795:
 	VMOVUPS.Z (SI), K1, Z10
 	ADDQ      80(AX), SI
 	VMOVUPS.Z (SI), K1, Z11
-	JMP       ready803
+	JMP       ready807
 
-zeros802:
+zeros806:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
@@ -16635,7 +16669,7 @@ zeros802:
 	VPXORD Z10, Z10, Z10
 	VPXORD Z11, Z11, Z11
 
-ready803:
+ready807:
 	MOVQ  8(AX), SI
 	MOVQ  48(AX), R12
 	LEAQ  (SI)(R11*1), R13
@@ -16643,9 +16677,9 @@ ready803:
 	MOVQ  SI, R14
 	ADDQ  112(AX), R14
 	TESTQ R12, R12
-	JLE   summed805
+	JLE   summed809
 
-k804:
+k808:
 	PREFETCHT1       (R14)
 	ADDQ             120(AX), R14
 	VMOVUPS.Z        (DX), K1, Z12
@@ -16665,12 +16699,12 @@ k804:
 	ADDQ             R8, SI
 	ADDQ             R8, R13
 	DECQ             R12
-	JNE              k804
+	JNE              k808
 
-summed805:
+summed809:
 	CMPQ         104(AX), $0x01
-	JLT          plain806
-	JEQ          relu807
+	JLT          plain810
+	JEQ          relu811
 	VBROADCASTSS word_3f800000<>+0(SB), Z13
 	VPXORD       Z12, Z12, Z12
 	MOVQ         BX, DX
@@ -16733,9 +16767,9 @@ summed805:
 	VCMPPS       $0x1e, Z12, Z14, K2
 	VMOVUPS.Z    Z13, K2, Z12
 	VMULPS       Z12, Z11, Z11
-	JMP          plain806
+	JMP          plain810
 
-relu807:
+relu811:
 	VPXORD  Z12, Z12, Z12
 	VMAXPS  Z0, Z12, Z0
 	VADDPS  Z12, Z0, Z0
@@ -16785,7 +16819,7 @@ relu807:
 	VADDPS  Z12, Z11, Z11
 	VMOVUPS Z11, Z11
 
-plain806:
+plain810:
 	VMOVUPS Z0, K1, (CX)
 	ADDQ    56(AX), CX
 	VMOVUPS Z1, K1, (CX)
@@ -16810,7 +16844,7 @@ plain806:
 	ADDQ    56(AX), CX
 	VMOVUPS Z11, K1, (CX)
 
-end771:
+end775:
 	VZEROUPPER
 	RET
 
@@ -16819,13 +16853,13 @@ end771:
 TEXT ·nonZero512(SB), NOSPLIT, $0-8
 	MOVQ   args+0(FP), AX
 	CMPQ   32(AX), $0x00
-	JLE    end808
+	JLE    end812
 	MOVQ   (AX), CX
 	MOVQ   8(AX), DX
 	VPXORD Z0, Z0, Z0
 	MOVQ   32(AX), AX
 
-row809:
+row813:
 	XORQ    BX, BX
 	VMOVUPS 192(DX), Z1
 	VCMPPS  $0x04, Z0, Z1, K1
@@ -16851,9 +16885,9 @@ row809:
 	ADDQ    $0x08, CX
 	ADDQ    $0x00000100, DX
 	DECQ    AX
-	JNE     row809
+	JNE     row813
 
-end808:
+end812:
 	VZEROUPPER
 	RET
 
@@ -16862,45 +16896,45 @@ end808:
 TEXT ·sparseGemm512(SB), NOSPLIT, $0-8
 	MOVQ args+0(FP), AX
 	CMPQ 32(AX), $0x00
-	JLE  end811
+	JLE  end815
 	CMPQ 40(AX), $0x00
-	JLE  end811
+	JLE  end815
 	MOVQ (AX), CX
 	MOVQ 16(AX), DX
 	MOVQ 24(AX), BX
 	MOVQ 40(AX), SI
 
-tile812:
+tile816:
 	CMPQ SI, $0x00000040
-	JLT  next813
+	JLT  next817
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row815:
+row819:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros817
+	JEQ     zeros821
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
 	VMOVUPS 128(R11), Z2
 	VMOVUPS 192(R11), Z3
-	JMP     ready818
+	JMP     ready822
 
-zeros817:
+zeros821:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 	VPXORD Z2, Z2, Z2
 	VPXORD Z3, Z3, Z3
 
-ready818:
+ready822:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed820
+	JEQ   summed824
 
-term819:
+term823:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -16911,61 +16945,61 @@ term819:
 	VFMADD231PS  192(R12), Z4, Z3
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term819
+	JNE          term823
 
-summed820:
+summed824:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	VMOVUPS Z2, 128(R11)
 	VMOVUPS Z3, 192(R11)
 	DECQ    R10
-	JLE     last816
+	JLE     last820
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row815
+	JEQ     row819
 	ADDQ    80(AX), R8
-	JMP     row815
+	JMP     row819
 
-last816:
+last820:
 	ADDQ  $0x00000100, CX
 	ADDQ  $0x00000100, DX
 	TESTQ BX, BX
-	JEQ   same814
+	JEQ   same818
 	ADDQ  $0x00000100, BX
 
-same814:
+same818:
 	SUBQ $0x00000040, SI
-	JMP  tile812
+	JMP  tile816
 
-next813:
-tile821:
+next817:
+tile825:
 	CMPQ SI, $0x00000020
-	JLT  next822
+	JLT  next826
 	MOVQ CX, DI
 	MOVQ BX, R8
 	MOVQ 8(AX), R9
 	MOVQ 32(AX), R10
 
-row824:
+row828:
 	MOVQ    R8, R11
 	TESTQ   R11, R11
-	JEQ     zeros826
+	JEQ     zeros830
 	VMOVUPS (R11), Z0
 	VMOVUPS 64(R11), Z1
-	JMP     ready827
+	JMP     ready831
 
-zeros826:
+zeros830:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready827:
+ready831:
 	MOVQ  (R9), R11
 	ADDQ  $0x08, R9
 	TESTQ R11, R11
-	JEQ   summed829
+	JEQ   summed833
 
-term828:
+term832:
 	MOVQ         (R9), R12
 	SHRQ         $0x20, R12
 	ADDQ         DX, R12
@@ -16974,37 +17008,37 @@ term828:
 	VFMADD231PS  64(R12), Z2, Z1
 	ADDQ         $0x08, R9
 	DECQ         R11
-	JNE          term828
+	JNE          term832
 
-summed829:
+summed833:
 	MOVQ    DI, R11
 	VMOVUPS Z0, (R11)
 	VMOVUPS Z1, 64(R11)
 	DECQ    R10
-	JLE     last825
+	JLE     last829
 	ADDQ    56(AX), DI
 	TESTQ   R8, R8
-	JEQ     row824
+	JEQ     row828
 	ADDQ    80(AX), R8
-	JMP     row824
+	JMP     row828
 
-last825:
+last829:
 	ADDQ  $0x00000080, CX
 	ADDQ  $0x00000080, DX
 	TESTQ BX, BX
-	JEQ   same823
+	JEQ   same827
 	ADDQ  $0x00000080, BX
 
-same823:
+same827:
 	SUBQ $0x00000020, SI
-	JMP  tile821
+	JMP  tile825
 
-next822:
+next826:
 	TESTQ SI, SI
-	JLE   end811
+	JLE   end815
 	CMPQ  SI, $0x10
-	JEQ   one830
-	JLT   part831
+	JEQ   one834
+	JLT   part835
 	SUBQ  $0x10, SI
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
@@ -17014,25 +17048,25 @@ next822:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row832:
+row836:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros834
+	JEQ       zeros838
 	VMOVUPS   (R8), Z0
 	VMOVUPS.Z 64(R8), K1, Z1
-	JMP       ready835
+	JMP       ready839
 
-zeros834:
+zeros838:
 	VPXORD Z0, Z0, Z0
 	VPXORD Z1, Z1, Z1
 
-ready835:
+ready839:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed837
+	JEQ   summed841
 
-term836:
+term840:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17042,45 +17076,45 @@ term836:
 	VFMADD231PS  Z3, Z2, Z1
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term836
+	JNE          term840
 
-summed837:
+summed841:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	VMOVUPS Z1, K1, 64(R8)
 	DECQ    DI
-	JLE     last833
+	JLE     last837
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row832
+	JEQ     row836
 	ADDQ    80(AX), BX
-	JMP     row832
+	JMP     row836
 
-last833:
-	JMP end811
+last837:
+	JMP end815
 
-one830:
+one834:
 	MOVQ BX, BX
 	MOVQ 8(AX), SI
 	MOVQ 32(AX), DI
 
-row838:
+row842:
 	MOVQ    BX, R8
 	TESTQ   R8, R8
-	JEQ     zeros840
+	JEQ     zeros844
 	VMOVUPS (R8), Z0
-	JMP     ready841
+	JMP     ready845
 
-zeros840:
+zeros844:
 	VPXORD Z0, Z0, Z0
 
-ready841:
+ready845:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed843
+	JEQ   summed847
 
-term842:
+term846:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17088,25 +17122,25 @@ term842:
 	VFMADD231PS  (R9), Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term842
+	JNE          term846
 
-summed843:
+summed847:
 	MOVQ    CX, R8
 	VMOVUPS Z0, (R8)
 	DECQ    DI
-	JLE     last839
+	JLE     last843
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row838
+	JEQ     row842
 	ADDQ    80(AX), BX
-	JMP     row838
+	JMP     row842
 
-last839:
-	JMP end811
+last843:
+	JMP end815
 
-part831:
+part835:
 	CMPQ  SI, $0x08
-	JGT   more844
+	JGT   more848
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -17115,23 +17149,23 @@ part831:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row845:
+row849:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros847
+	JEQ       zeros851
 	VMOVUPS.Z (R8), K1, Y0
-	JMP       ready848
+	JMP       ready852
 
-zeros847:
+zeros851:
 	VPXORD Y0, Y0, Y0
 
-ready848:
+ready852:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed850
+	JEQ   summed854
 
-term849:
+term853:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17140,23 +17174,23 @@ term849:
 	VFMADD231PS  Y2, Y1, Y0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term849
+	JNE          term853
 
-summed850:
+summed854:
 	MOVQ    CX, R8
 	VMOVUPS Y0, K1, (R8)
 	DECQ    DI
-	JLE     last846
+	JLE     last850
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row845
+	JEQ     row849
 	ADDQ    80(AX), BX
-	JMP     row845
+	JMP     row849
 
-last846:
-	JMP end811
+last850:
+	JMP end815
 
-more844:
+more848:
 	MOVQ  $0x00000001, DI
 	SHLXQ SI, DI, DI
 	DECQ  DI
@@ -17165,23 +17199,23 @@ more844:
 	MOVQ  8(AX), SI
 	MOVQ  32(AX), DI
 
-row851:
+row855:
 	MOVQ      BX, R8
 	TESTQ     R8, R8
-	JEQ       zeros853
+	JEQ       zeros857
 	VMOVUPS.Z (R8), K1, Z0
-	JMP       ready854
+	JMP       ready858
 
-zeros853:
+zeros857:
 	VPXORD Z0, Z0, Z0
 
-ready854:
+ready858:
 	MOVQ  (SI), R8
 	ADDQ  $0x08, SI
 	TESTQ R8, R8
-	JEQ   summed856
+	JEQ   summed860
 
-term855:
+term859:
 	MOVQ         (SI), R9
 	SHRQ         $0x20, R9
 	ADDQ         DX, R9
@@ -17190,20 +17224,20 @@ term855:
 	VFMADD231PS  Z2, Z1, Z0
 	ADDQ         $0x08, SI
 	DECQ         R8
-	JNE          term855
+	JNE          term859
 
-summed856:
+summed860:
 	MOVQ    CX, R8
 	VMOVUPS Z0, K1, (R8)
 	DECQ    DI
-	JLE     last852
+	JLE     last856
 	ADDQ    56(AX), CX
 	TESTQ   BX, BX
-	JEQ     row851
+	JEQ     row855
 	ADDQ    80(AX), BX
-	JMP     row851
+	JMP     row855
 
-last852:
-end811:
+last856:
+end815:
 	VZEROUPPER
 	RET

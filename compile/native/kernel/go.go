@@ -303,6 +303,9 @@ func maxOfFour(a *Args) {
 		for n := range dst {
 			y, x := firstOfFour(window[0][2*n:], window[1][2*n:])
 			dst[n] = window[y][2*n+x]
+			if a.Then == ThenRelu {
+				dst[n] = relu(dst[n])
+			}
 		}
 	}
 }
@@ -315,6 +318,9 @@ func maxOfFourGrad(a *Args) {
 			y, x := firstOfFour(top[2*n:], bottom[2*n:])
 			clear(dst[0][2*n : 2*n+2])
 			clear(dst[1][2*n : 2*n+2])
+			if a.Then == ThenMask {
+				d *= greater([2][]float32{top, bottom}[y][2*n+x], 0)
+			}
 			dst[y][2*n+x] = d
 		}
 	}

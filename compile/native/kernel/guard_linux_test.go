@@ -122,6 +122,10 @@ func FuzzCalls(f *testing.F) {
 			if a.Then = int(bits >> 35 % 3); a.Then == ThenMask {
 				a.C = mem[3].start(0)
 			}
+		case MaxOfFour:
+			a.Then = int(bits >> 35 % 2 * ThenRelu)
+		case MaxOfFourGrad:
+			a.Then = int(bits >> 35 % 2 * ThenMask)
 		case SparseGemm:
 			a.TD = a.K % 32
 			a.K = len(sparse(&a))

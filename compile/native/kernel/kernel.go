@@ -85,8 +85,10 @@ const (
 	// TA.
 	CopyBlocks
 	// dst[m,n] = first maximum of the window of the rows 2m and 2m+1 and the columns 2n and 2n+1 of a. NaN is the maximum.
+	// Then may be ThenRelu.
 	MaxOfFour
 	// dst has b[m,n] where the window (m, n) of a has its first maximum, else 0, for 2M rows of 2N numbers of dst and a.
+	// With ThenMask, b[m,n] is multiplied by 1 if that maximum > 0, else by 0.
 	MaxOfFourGrad
 
 	// Bit n of dst[m], a word of 64 bits, is 1 if a[64m+n] is not 0, else 0, for m < M.

@@ -35,9 +35,9 @@ func calls(k Kernel) (list []Args) {
 		case CopyBlocks:
 			a.SD, a.TD, a.TA = elem*n+gap, m*(elem*n+gap)+2*gap, m*(elem*n+gap)+gap
 		case MaxOfFour:
-			a.SA = 2*elem*n + gap
+			a.SA, a.Then = 2*elem*n+gap, m/2%2*ThenRelu
 		case MaxOfFourGrad:
-			a.SA, a.SD, a.SB = 2*elem*n+gap, 2*elem*n+2*gap, elem*n+gap
+			a.SA, a.SD, a.SB, a.Then = 2*elem*n+gap, 2*elem*n+2*gap, elem*n+gap, m/2%2*ThenMask
 		case Gemm:
 			a.SA = elem*inner + gap
 			if n%2 == 1 { // a transposed
@@ -57,7 +57,7 @@ func calls(k Kernel) (list []Args) {
 		if k.layout().a == perRow && n%4 == 1 {
 			a.SA = 0
 		}
-		if (m+n)%3 != 0 || a.Then == ThenMask {
+		if (m+n)%3 != 0 || k == Gemm && a.Then == ThenMask {
 			a.C = unsafe.Pointer(&some)
 		}
 		list = append(list, a)

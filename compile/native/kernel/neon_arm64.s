@@ -8003,6 +8003,12 @@ block319:
 	WORD $0x4ebf1c63 // orr v3.16b, v3.16b, v31.16b
 	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain321
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+plain321:
 	WORD $0x3cac6860 // str q0, [x3, x12]
 	ADD $0x00000010, R12
 	CMP R6, R12
@@ -8101,6 +8107,12 @@ end_181:
 	WORD $0x4ebf1c63 // orr v3.16b, v3.16b, v31.16b
 	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6ea21c20 // bit v0.16b, v1.16b, v2.16b
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain322
+	WORD $0x4f000401 // movi v1.4s, #0
+	WORD $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
+plain322:
 	ADD R12<<0, R3, R16
 	TBNZ $2, R7, four_182
 	TBZ $1, R7, fewer_182
@@ -8127,13 +8139,14 @@ end315:
 
 // func maxOfFourGrad128(args *byte)
 TEXT ·maxOfFourGrad128(SB), NOSPLIT|NOFRAME, $0-8
+	MOVD $words<>(SB), R19
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end321
+	BLE end323
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end321
+	BLE end323
 	MOVD 8(R0), R1
 	MOVD 0(R0), R3
 	MOVD 16(R0), R6
@@ -8157,14 +8170,14 @@ TEXT ·maxOfFourGrad128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R12
 	ADD R12, R12
 	MOVD 32(R0), R13
-row322:
+row324:
 	MOVD R1, R2
 	MOVD 64(R0), R17
 	ADD R17, R2
 	MOVD ZR, R14
 	CMP R7, R14
-	BGE rest326
-block325:
+	BGE rest328
+block327:
 	ADD R14<<1, R1, R16
 	WORD $0x3dc00200 // ldr q0, [x16, #0]
 	ADD R14<<1, R1, R16
@@ -8198,34 +8211,43 @@ block325:
 	WORD $0x4ebf1ca5 // orr v5.16b, v5.16b, v31.16b
 	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6ea41c40 // bit v0.16b, v2.16b, v4.16b
-	WORD $0x3cee68c0 // ldr q0, [x6, x14]
-	WORD $0x4e201c82 // and v2.16b, v4.16b, v0.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
-	WORD $0x6e201c20 // eor v0.16b, v1.16b, v0.16b
-	WORD $0x4e813804 // zip1 v4.4s, v0.4s, v1.4s
-	WORD $0x4e817800 // zip2 v0.4s, v0.4s, v1.4s
+	WORD $0x3cee68c2 // ldr q2, [x6, x14]
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain329
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x6ea5e400 // fcmgt v0.4s, v0.4s, v5.4s
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	WORD $0x4e251c00 // and v0.16b, v0.16b, v5.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+plain329:
+	WORD $0x4e221c80 // and v0.16b, v4.16b, v2.16b
+	WORD $0x6e221c02 // eor v2.16b, v0.16b, v2.16b
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x4e813844 // zip1 v4.4s, v2.4s, v1.4s
+	WORD $0x4e817841 // zip2 v1.4s, v2.4s, v1.4s
 	ADD R14<<1, R3, R16
 	WORD $0x3d800204 // str q4, [x16, #0]
 	ADD R14<<1, R3, R16
-	WORD $0x3d800600 // str q0, [x16, #16]
+	WORD $0x3d800601 // str q1, [x16, #16]
 	MOVD R3, R15
 	MOVD 56(R0), R17
 	ADD R17, R15
-	WORD $0x4e221c60 // and v0.16b, v3.16b, v2.16b
-	WORD $0x6e221c01 // eor v1.16b, v0.16b, v2.16b
-	WORD $0x4e803822 // zip1 v2.4s, v1.4s, v0.4s
-	WORD $0x4e807820 // zip2 v0.4s, v1.4s, v0.4s
+	WORD $0x4e201c61 // and v1.16b, v3.16b, v0.16b
+	WORD $0x6e201c20 // eor v0.16b, v1.16b, v0.16b
+	WORD $0x4e813802 // zip1 v2.4s, v0.4s, v1.4s
+	WORD $0x4e817800 // zip2 v0.4s, v0.4s, v1.4s
 	ADD R14<<1, R15, R16
 	WORD $0x3d800202 // str q2, [x16, #0]
 	ADD R14<<1, R15, R16
 	WORD $0x3d800600 // str q0, [x16, #16]
 	ADD $0x00000010, R14
 	CMP R7, R14
-	BLT block325
-rest326:
+	BLT block327
+rest328:
 	TST R8, R8
-	BEQ done324
+	BEQ done326
 	ADD R14<<1, R1, R16
 	TBNZ $2, R9, four_183
 	TBZ $1, R9, fewer_183
@@ -8320,25 +8342,34 @@ end_186:
 	ADD R14<<0, R6, R16
 	TBNZ $2, R8, four_187
 	TBZ $1, R8, fewer_187
-	WORD $0xfd400200 // ldr d0, [x16]
+	WORD $0xfd400202 // ldr d2, [x16]
 	TBZ $0, R8, end_187
 	ADD $8, R16, R17
-	WORD $0x4d408220 // ld1 {v0.s}[2], [x17]
+	WORD $0x4d408222 // ld1 {v2.s}[2], [x17]
 	JMP end_187
 fewer_187:
-	WORD $0x4f000400 // movi v0.4s, #0
+	WORD $0x4f000402 // movi v2.4s, #0
 	TBZ $0, R8, end_187
-	WORD $0xbd400200 // ldr s0, [x16]
+	WORD $0xbd400202 // ldr s2, [x16]
 	JMP end_187
 four_187:
-	WORD $0x3dc00200 // ldr q0, [x16]
+	WORD $0x3dc00202 // ldr q2, [x16]
 end_187:
-	WORD $0x4e201c82 // and v2.16b, v4.16b, v0.16b
-	WORD $0x6e201c40 // eor v0.16b, v2.16b, v0.16b
-	WORD $0x4e201c21 // and v1.16b, v1.16b, v0.16b
-	WORD $0x6e201c20 // eor v0.16b, v1.16b, v0.16b
-	WORD $0x4e813804 // zip1 v4.4s, v0.4s, v1.4s
-	WORD $0x4e817800 // zip2 v0.4s, v0.4s, v1.4s
+	MOVD 104(R0), R17
+	CMP $0x00, R17
+	BEQ plain330
+	WORD $0x4f000405 // movi v5.4s, #0
+	WORD $0x6ea5e400 // fcmgt v0.4s, v0.4s, v5.4s
+	WORD $0x3dc03665 // ldr q5, [x19, #208]
+	WORD $0x4e251c00 // and v0.16b, v0.16b, v5.16b
+	WORD $0x6e20dc42 // fmul v2.4s, v2.4s, v0.4s
+plain330:
+	WORD $0x4e221c80 // and v0.16b, v4.16b, v2.16b
+	WORD $0x6e221c02 // eor v2.16b, v0.16b, v2.16b
+	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
+	WORD $0x6e221c22 // eor v2.16b, v1.16b, v2.16b
+	WORD $0x4e813844 // zip1 v4.4s, v2.4s, v1.4s
+	WORD $0x4e817841 // zip2 v1.4s, v2.4s, v1.4s
 	ADD R14<<1, R3, R16
 	TBNZ $2, R9, four_188
 	TBZ $1, R9, fewer_188
@@ -8358,25 +8389,25 @@ end_188:
 	ADD $16, R16
 	TBNZ $2, R10, four_189
 	TBZ $1, R10, fewer_189
-	WORD $0xfd000200 // str d0, [x16]
+	WORD $0xfd000201 // str d1, [x16]
 	TBZ $0, R10, end_189
 	ADD $8, R16, R17
-	WORD $0x4d008220 // st1 {v0.s}[2], [x17]
+	WORD $0x4d008221 // st1 {v1.s}[2], [x17]
 	JMP end_189
 fewer_189:
 	TBZ $0, R10, end_189
-	WORD $0xbd000200 // str s0, [x16]
+	WORD $0xbd000201 // str s1, [x16]
 	JMP end_189
 four_189:
-	WORD $0x3d800200 // str q0, [x16]
+	WORD $0x3d800201 // str q1, [x16]
 end_189:
 	MOVD R3, R2
 	MOVD 56(R0), R17
 	ADD R17, R2
-	WORD $0x4e221c60 // and v0.16b, v3.16b, v2.16b
-	WORD $0x6e221c01 // eor v1.16b, v0.16b, v2.16b
-	WORD $0x4e803822 // zip1 v2.4s, v1.4s, v0.4s
-	WORD $0x4e807820 // zip2 v0.4s, v1.4s, v0.4s
+	WORD $0x4e201c61 // and v1.16b, v3.16b, v0.16b
+	WORD $0x6e201c20 // eor v0.16b, v1.16b, v0.16b
+	WORD $0x4e813802 // zip1 v2.4s, v0.4s, v1.4s
+	WORD $0x4e817800 // zip2 v0.4s, v0.4s, v1.4s
 	ADD R14<<1, R2, R16
 	TBNZ $2, R9, four_190
 	TBZ $1, R9, fewer_190
@@ -8408,14 +8439,14 @@ fewer_191:
 four_191:
 	WORD $0x3d800200 // str q0, [x16]
 end_191:
-done324:
+done326:
 	ADD R11, R3
 	MOVD 72(R0), R17
 	ADD R17, R6
 	ADD R12, R1
 	SUBS $1, R13
-	BNE row322
-end321:
+	BNE row324
+end323:
 	RET
 
 // func dropout128(args *byte)
@@ -8424,7 +8455,7 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	MOVD args+0(FP), R0
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end327
+	BLE end331
 	MOVD 0(R0), R1
 	MOVD 8(R0), R2
 	MOVD 40(R0), R0
@@ -8432,9 +8463,9 @@ TEXT ·dropout128(SB), NOSPLIT, $264-8
 	ADD $28, R2, R16
 	WORD $0x4d40ca01 // ld1r {v1.4s}, [x16]
 	WORD $0x4ea18400 // add v0.4s, v0.4s, v1.4s
-loop328:
+loop332:
 	CMP $0x40, R0
-	BLT part329
+	BLT part333
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	ADD $8, R2, R16
 	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
@@ -9037,10 +9068,10 @@ loop328:
 	WORD $0x4ebf8400 // add v0.4s, v0.4s, v31.4s
 	ADD $0x00000100, R1
 	SUBS $0x40, R0
-	JMP loop328
-part329:
+	JMP loop332
+part333:
 	TST R0, R0
-	BEQ end327
+	BEQ end331
 	WORD $0x4ea01c01 // mov v1.16b, v0.16b
 	ADD $8, R2, R16
 	WORD $0x4d40ca02 // ld1r {v2.4s}, [x16]
@@ -9648,16 +9679,16 @@ part329:
 	AND $0x03, R0
 	MOVD ZR, R6
 	CMP R3, R6
-	BGE rest332
-block331:
+	BGE rest336
+block335:
 	WORD $0x3ce66840 // ldr q0, [x2, x6]
 	WORD $0x3ca66820 // str q0, [x1, x6]
 	ADD $0x00000010, R6
 	CMP R3, R6
-	BLT block331
-rest332:
+	BLT block335
+rest336:
 	TST R0, R0
-	BEQ done330
+	BEQ done334
 	ADD R6<<0, R2, R16
 	TBNZ $2, R0, four_192
 	TBZ $1, R0, fewer_192
@@ -9689,8 +9720,8 @@ fewer_193:
 four_193:
 	WORD $0x3d800200 // str q0, [x16]
 end_193:
-done330:
-end327:
+done334:
+end331:
 	RET
 
 // func gemm1x128(args *byte)
@@ -9704,15 +9735,15 @@ TEXT ·gemm1x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R7
 	MOVD 72(R0), R8
-tile334:
+tile338:
 	CMP $0x00000020, R6
-	BLT next335
+	BLT next339
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros337
+	BEQ zeros341
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros337
+	BEQ zeros341
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
@@ -9721,8 +9752,8 @@ tile334:
 	WORD $0x3dc01525 // ldr q5, [x9, #80]
 	WORD $0x3dc01926 // ldr q6, [x9, #96]
 	WORD $0x3dc01d27 // ldr q7, [x9, #112]
-	JMP ready338
-zeros337:
+	JMP ready342
+zeros341:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -9731,13 +9762,13 @@ zeros337:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready338:
+ready342:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed340
-k339:
+	BLE summed344
+k343:
 	WORD $0x3dc00148 // ldr q8, [x10, #0]
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
@@ -9758,12 +9789,12 @@ k339:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k339
-summed340:
+	BNE k343
+summed344:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain341
-	BEQ relu342
+	BLT plain345
+	BEQ relu346
 	WORD $0x3dc03669 // ldr q9, [x19, #208]
 	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R9
@@ -9799,8 +9830,8 @@ summed340:
 	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
 	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	JMP plain341
-relu342:
+	JMP plain345
+relu346:
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
 	WORD $0x4f000408 // movi v8.4s, #0
@@ -9817,7 +9848,7 @@ relu342:
 	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
-plain341:
+plain345:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9830,38 +9861,38 @@ plain341:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same336
+	BEQ same340
 	ADD $0x00000080, R3
-same336:
+same340:
 	SUBS $0x00000020, R6
-	JMP tile334
-next335:
-tile343:
+	JMP tile338
+next339:
+tile347:
 	CMP $0x00000010, R6
-	BLT next344
+	BLT next348
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros346
+	BEQ zeros350
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros346
+	BEQ zeros350
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
 	WORD $0x3dc00d23 // ldr q3, [x9, #48]
-	JMP ready347
-zeros346:
+	JMP ready351
+zeros350:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready347:
+ready351:
 	MOVD 8(R0), R9
 	MOVD R2, R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed349
-k348:
+	BLE summed353
+k352:
 	WORD $0x3dc00144 // ldr q4, [x10, #0]
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
@@ -9874,12 +9905,12 @@ k348:
 	ADD R8, R10
 	ADD R7, R9
 	SUBS $1, R11
-	BNE k348
-summed349:
+	BNE k352
+summed353:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain350
-	BEQ relu351
+	BLT plain354
+	BEQ relu355
 	WORD $0x3dc03665 // ldr q5, [x19, #208]
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R9
@@ -9899,8 +9930,8 @@ summed349:
 	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
 	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	JMP plain350
-relu351:
+	JMP plain354
+relu355:
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
 	WORD $0x4f000404 // movi v4.4s, #0
@@ -9909,7 +9940,7 @@ relu351:
 	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
-plain350:
+plain354:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -9918,23 +9949,23 @@ plain350:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same345
+	BEQ same349
 	ADD $0x00000040, R3
-same345:
+same349:
 	SUBS $0x00000010, R6
-	JMP tile343
-next344:
+	JMP tile347
+next348:
 	TST R6, R6
-	BLE end333
+	BLE end337
 	MOVD R6, R9
 	SUBS $0x0c, R9
-	BLE fewer354
+	BLE fewer358
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros355
+	BEQ zeros359
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros355
+	BEQ zeros359
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	WORD $0x3dc008c2 // ldr q2, [x6, #32]
@@ -9954,18 +9985,18 @@ fewer_194:
 four_194:
 	WORD $0x3dc00203 // ldr q3, [x16]
 end_194:
-	JMP ready356
-zeros355:
+	JMP ready360
+zeros359:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready356:
+ready360:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed358
-k357:
+	BLE summed362
+k361:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	WORD $0x3dc00445 // ldr q5, [x2, #16]
 	WORD $0x3dc00846 // ldr q6, [x2, #32]
@@ -9993,12 +10024,12 @@ end_195:
 	ADD R8, R2
 	ADD R7, R6
 	SUBS $1, R10
-	BNE k357
-summed358:
+	BNE k361
+summed362:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain359
-	BEQ relu360
+	BLT plain363
+	BEQ relu364
 	WORD $0x3dc03665 // ldr q5, [x19, #208]
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R0
@@ -10033,8 +10064,8 @@ end_196:
 	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
 	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	JMP plain359
-relu360:
+	JMP plain363
+relu364:
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
 	WORD $0x4f000404 // movi v4.4s, #0
@@ -10043,7 +10074,7 @@ relu360:
 	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
-plain359:
+plain363:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
@@ -10063,17 +10094,17 @@ fewer_197:
 four_197:
 	WORD $0x3d800203 // str q3, [x16]
 end_197:
-	JMP end333
-fewer354:
+	JMP end337
+fewer358:
 	MOVD R6, R9
 	SUBS $0x08, R9
-	BLE fewer361
+	BLE fewer365
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros362
+	BEQ zeros366
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros362
+	BEQ zeros366
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	ADD $32, R6, R16
@@ -10092,17 +10123,17 @@ fewer_198:
 four_198:
 	WORD $0x3dc00202 // ldr q2, [x16]
 end_198:
-	JMP ready363
-zeros362:
+	JMP ready367
+zeros366:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready363:
+ready367:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed365
-k364:
+	BLE summed369
+k368:
 	WORD $0x3dc00043 // ldr q3, [x2, #0]
 	WORD $0x3dc00444 // ldr q4, [x2, #16]
 	ADD $32, R2, R16
@@ -10128,12 +10159,12 @@ end_199:
 	ADD R8, R2
 	ADD R7, R6
 	SUBS $1, R10
-	BNE k364
-summed365:
+	BNE k368
+summed369:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain366
-	BEQ relu367
+	BLT plain370
+	BEQ relu371
 	WORD $0x3dc03664 // ldr q4, [x19, #208]
 	WORD $0x4f000403 // movi v3.4s, #0
 	MOVD R3, R0
@@ -10164,15 +10195,15 @@ end_200:
 	WORD $0x6ea3e4a3 // fcmgt v3.4s, v5.4s, v3.4s
 	WORD $0x4e241c63 // and v3.16b, v3.16b, v4.16b
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	JMP plain366
-relu367:
+	JMP plain370
+relu371:
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
-plain366:
+plain370:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	WORD $0x3d800401 // str q1, [x0, #16]
@@ -10191,17 +10222,17 @@ fewer_201:
 four_201:
 	WORD $0x3d800202 // str q2, [x16]
 end_201:
-	JMP end333
-fewer361:
+	JMP end337
+fewer365:
 	MOVD R6, R9
 	SUBS $0x04, R9
-	BLE fewer368
+	BLE fewer372
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros369
+	BEQ zeros373
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros369
+	BEQ zeros373
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	ADD $16, R6, R16
 	TBNZ $2, R9, four_202
@@ -10219,16 +10250,16 @@ fewer_202:
 four_202:
 	WORD $0x3dc00201 // ldr q1, [x16]
 end_202:
-	JMP ready370
-zeros369:
+	JMP ready374
+zeros373:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready370:
+ready374:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed372
-k371:
+	BLE summed376
+k375:
 	WORD $0x3dc00042 // ldr q2, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R9, four_203
@@ -10252,12 +10283,12 @@ end_203:
 	ADD R8, R2
 	ADD R7, R6
 	SUBS $1, R10
-	BNE k371
-summed372:
+	BNE k375
+summed376:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain373
-	BEQ relu374
+	BLT plain377
+	BEQ relu378
 	WORD $0x3dc03663 // ldr q3, [x19, #208]
 	WORD $0x4f000402 // movi v2.4s, #0
 	MOVD R3, R0
@@ -10284,13 +10315,13 @@ end_204:
 	WORD $0x6ea2e482 // fcmgt v2.4s, v4.4s, v2.4s
 	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	JMP plain373
-relu374:
+	JMP plain377
+relu378:
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
-plain373:
+plain377:
 	MOVD R1, R0
 	WORD $0x3d800000 // str q0, [x0, #0]
 	ADD $16, R0, R16
@@ -10308,14 +10339,14 @@ fewer_205:
 four_205:
 	WORD $0x3d800201 // str q1, [x16]
 end_205:
-	JMP end333
-fewer368:
+	JMP end337
+fewer372:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros375
+	BEQ zeros379
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros375
+	BEQ zeros379
 	TBNZ $2, R6, four_206
 	TBZ $1, R6, fewer_206
 	WORD $0xfd400120 // ldr d0, [x9]
@@ -10331,15 +10362,15 @@ fewer_206:
 four_206:
 	WORD $0x3dc00120 // ldr q0, [x9]
 end_206:
-	JMP ready376
-zeros375:
+	JMP ready380
+zeros379:
 	WORD $0x4f000400 // movi v0.4s, #0
-ready376:
+ready380:
 	MOVD 8(R0), R9
 	MOVD 48(R0), R10
 	TST R10, R10
-	BLE summed378
-k377:
+	BLE summed382
+k381:
 	TBNZ $2, R6, four_207
 	TBZ $1, R6, fewer_207
 	WORD $0xfd400041 // ldr d1, [x2]
@@ -10360,12 +10391,12 @@ end_207:
 	ADD R8, R2
 	ADD R7, R9
 	SUBS $1, R10
-	BNE k377
-summed378:
+	BNE k381
+summed382:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain379
-	BEQ relu380
+	BLT plain383
+	BEQ relu384
 	WORD $0x3dc03662 // ldr q2, [x19, #208]
 	WORD $0x4f000401 // movi v1.4s, #0
 	MOVD R3, R0
@@ -10387,11 +10418,11 @@ end_208:
 	WORD $0x6ea1e461 // fcmgt v1.4s, v3.4s, v1.4s
 	WORD $0x4e221c21 // and v1.16b, v1.16b, v2.16b
 	WORD $0x6e21dc00 // fmul v0.4s, v0.4s, v1.4s
-	JMP plain379
-relu380:
+	JMP plain383
+relu384:
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4e20f420 // fmax v0.4s, v1.4s, v0.4s
-plain379:
+plain383:
 	MOVD R1, R0
 	TBNZ $2, R6, four_209
 	TBZ $1, R6, fewer_209
@@ -10407,7 +10438,7 @@ fewer_209:
 four_209:
 	WORD $0x3d800000 // str q0, [x0]
 end_209:
-end333:
+end337:
 	RET
 
 // func gemm2x128(args *byte)
@@ -10421,15 +10452,15 @@ TEXT ·gemm2x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile382:
+tile386:
 	CMP $0x00000020, R6
-	BLT next383
+	BLT next387
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros385
+	BEQ zeros389
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros385
+	BEQ zeros389
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -10448,8 +10479,8 @@ tile382:
 	WORD $0x3dc0154d // ldr q13, [x10, #80]
 	WORD $0x3dc0194e // ldr q14, [x10, #96]
 	WORD $0x3dc01d4f // ldr q15, [x10, #112]
-	JMP ready386
-zeros385:
+	JMP ready390
+zeros389:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10466,13 +10497,13 @@ zeros385:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready386:
+ready390:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed388
-k387:
+	BLE summed392
+k391:
 	WORD $0x3dc00170 // ldr q16, [x11, #0]
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
@@ -10502,12 +10533,12 @@ k387:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k387
-summed388:
+	BNE k391
+summed392:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain389
-	BEQ relu390
+	BLT plain393
+	BEQ relu394
 	WORD $0x3dc03671 // ldr q17, [x19, #208]
 	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD R3, R10
@@ -10577,8 +10608,8 @@ summed388:
 	WORD $0x6eb0e650 // fcmgt v16.4s, v18.4s, v16.4s
 	WORD $0x4e311e10 // and v16.16b, v16.16b, v17.16b
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	JMP plain389
-relu390:
+	JMP plain393
+relu394:
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4e20f600 // fmax v0.4s, v16.4s, v0.4s
 	WORD $0x4f000410 // movi v16.4s, #0
@@ -10611,7 +10642,7 @@ relu390:
 	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4e2ff60f // fmax v15.4s, v16.4s, v15.4s
-plain389:
+plain393:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -10634,21 +10665,21 @@ plain389:
 	ADD $0x00000080, R1
 	ADD $0x00000080, R2
 	TST R3, R3
-	BEQ same384
+	BEQ same388
 	ADD $0x00000080, R3
-same384:
+same388:
 	SUBS $0x00000020, R6
-	JMP tile382
-next383:
-tile391:
+	JMP tile386
+next387:
+tile395:
 	CMP $0x00000010, R6
-	BLT next392
+	BLT next396
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros394
+	BEQ zeros398
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros394
+	BEQ zeros398
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -10659,8 +10690,8 @@ tile391:
 	WORD $0x3dc00545 // ldr q5, [x10, #16]
 	WORD $0x3dc00946 // ldr q6, [x10, #32]
 	WORD $0x3dc00d47 // ldr q7, [x10, #48]
-	JMP ready395
-zeros394:
+	JMP ready399
+zeros398:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10669,13 +10700,13 @@ zeros394:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready395:
+ready399:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed397
-k396:
+	BLE summed401
+k400:
 	WORD $0x3dc00168 // ldr q8, [x11, #0]
 	WORD $0x3dc00569 // ldr q9, [x11, #16]
 	WORD $0x3dc0096a // ldr q10, [x11, #32]
@@ -10693,12 +10724,12 @@ k396:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k396
-summed397:
+	BNE k400
+summed401:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain398
-	BEQ relu399
+	BLT plain402
+	BEQ relu403
 	WORD $0x3dc03669 // ldr q9, [x19, #208]
 	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R10
@@ -10736,8 +10767,8 @@ summed397:
 	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
 	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	JMP plain398
-relu399:
+	JMP plain402
+relu403:
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
 	WORD $0x4f000408 // movi v8.4s, #0
@@ -10754,7 +10785,7 @@ relu399:
 	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
-plain398:
+plain402:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -10769,23 +10800,23 @@ plain398:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same393
+	BEQ same397
 	ADD $0x00000040, R3
-same393:
+same397:
 	SUBS $0x00000010, R6
-	JMP tile391
-next392:
+	JMP tile395
+next396:
 	TST R6, R6
-	BLE end381
+	BLE end385
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer402
+	BLE fewer406
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros403
+	BEQ zeros407
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros403
+	BEQ zeros407
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	WORD $0x3dc008c2 // ldr q2, [x6, #32]
@@ -10826,8 +10857,8 @@ fewer_211:
 four_211:
 	WORD $0x3dc00207 // ldr q7, [x16]
 end_211:
-	JMP ready404
-zeros403:
+	JMP ready408
+zeros407:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -10836,12 +10867,12 @@ zeros403:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready404:
+ready408:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed406
-k405:
+	BLE summed410
+k409:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	WORD $0x3dc00449 // ldr q9, [x2, #16]
 	WORD $0x3dc0084a // ldr q10, [x2, #32]
@@ -10874,12 +10905,12 @@ end_212:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R11
-	BNE k405
-summed406:
+	BNE k409
+summed410:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain407
-	BEQ relu408
+	BLT plain411
+	BEQ relu412
 	WORD $0x3dc03669 // ldr q9, [x19, #208]
 	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R2
@@ -10947,8 +10978,8 @@ end_214:
 	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
 	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	JMP plain407
-relu408:
+	JMP plain411
+relu412:
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
 	WORD $0x4f000408 // movi v8.4s, #0
@@ -10965,7 +10996,7 @@ relu408:
 	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
-plain407:
+plain411:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -11004,17 +11035,17 @@ fewer_216:
 four_216:
 	WORD $0x3d800207 // str q7, [x16]
 end_216:
-	JMP end381
-fewer402:
+	JMP end385
+fewer406:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer409
+	BLE fewer413
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros410
+	BEQ zeros414
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros410
+	BEQ zeros414
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	ADD $32, R6, R16
@@ -11053,20 +11084,20 @@ fewer_218:
 four_218:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_218:
-	JMP ready411
-zeros410:
+	JMP ready415
+zeros414:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready411:
+ready415:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed413
-k412:
+	BLE summed417
+k416:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	WORD $0x3dc00447 // ldr q7, [x2, #16]
 	ADD $32, R2, R16
@@ -11096,12 +11127,12 @@ end_219:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R11
-	BNE k412
-summed413:
+	BNE k416
+summed417:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain414
-	BEQ relu415
+	BLT plain418
+	BEQ relu419
 	WORD $0x3dc03667 // ldr q7, [x19, #208]
 	WORD $0x4f000406 // movi v6.4s, #0
 	MOVD R3, R2
@@ -11161,8 +11192,8 @@ end_221:
 	WORD $0x6ea6e506 // fcmgt v6.4s, v8.4s, v6.4s
 	WORD $0x4e271cc6 // and v6.16b, v6.16b, v7.16b
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	JMP plain414
-relu415:
+	JMP plain418
+relu419:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	WORD $0x4f000406 // movi v6.4s, #0
@@ -11175,7 +11206,7 @@ relu415:
 	WORD $0x4e24f4c4 // fmax v4.4s, v6.4s, v4.4s
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
-plain414:
+plain418:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -11212,17 +11243,17 @@ fewer_223:
 four_223:
 	WORD $0x3d800205 // str q5, [x16]
 end_223:
-	JMP end381
-fewer409:
+	JMP end385
+fewer413:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer416
+	BLE fewer420
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros417
+	BEQ zeros421
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros417
+	BEQ zeros421
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	ADD $16, R6, R16
 	TBNZ $2, R10, four_224
@@ -11259,18 +11290,18 @@ fewer_225:
 four_225:
 	WORD $0x3dc00203 // ldr q3, [x16]
 end_225:
-	JMP ready418
-zeros417:
+	JMP ready422
+zeros421:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready418:
+ready422:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed420
-k419:
+	BLE summed424
+k423:
 	WORD $0x3dc00044 // ldr q4, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_226
@@ -11297,12 +11328,12 @@ end_226:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R11
-	BNE k419
-summed420:
+	BNE k423
+summed424:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain421
-	BEQ relu422
+	BLT plain425
+	BEQ relu426
 	WORD $0x3dc03665 // ldr q5, [x19, #208]
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R2
@@ -11354,8 +11385,8 @@ end_228:
 	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
 	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	JMP plain421
-relu422:
+	JMP plain425
+relu426:
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
 	WORD $0x4f000404 // movi v4.4s, #0
@@ -11364,7 +11395,7 @@ relu422:
 	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
-plain421:
+plain425:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R10, four_229
@@ -11399,14 +11430,14 @@ fewer_230:
 four_230:
 	WORD $0x3d800203 // str q3, [x16]
 end_230:
-	JMP end381
-fewer416:
+	JMP end385
+fewer420:
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros423
+	BEQ zeros427
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros423
+	BEQ zeros427
 	TBNZ $2, R6, four_231
 	TBZ $1, R6, fewer_231
 	WORD $0xfd400140 // ldr d0, [x10]
@@ -11439,16 +11470,16 @@ fewer_232:
 four_232:
 	WORD $0x3dc00141 // ldr q1, [x10]
 end_232:
-	JMP ready424
-zeros423:
+	JMP ready428
+zeros427:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready424:
+ready428:
 	MOVD 8(R0), R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed426
-k425:
+	BLE summed430
+k429:
 	TBNZ $2, R6, four_233
 	TBZ $1, R6, fewer_233
 	WORD $0xfd400042 // ldr d2, [x2]
@@ -11471,12 +11502,12 @@ end_233:
 	ADD R9, R2
 	ADD R8, R10
 	SUBS $1, R11
-	BNE k425
-summed426:
+	BNE k429
+summed430:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain427
-	BEQ relu428
+	BLT plain431
+	BEQ relu432
 	WORD $0x3dc03663 // ldr q3, [x19, #208]
 	WORD $0x4f000402 // movi v2.4s, #0
 	MOVD R3, R2
@@ -11518,13 +11549,13 @@ end_235:
 	WORD $0x6ea2e482 // fcmgt v2.4s, v4.4s, v2.4s
 	WORD $0x4e231c42 // and v2.16b, v2.16b, v3.16b
 	WORD $0x6e22dc21 // fmul v1.4s, v1.4s, v2.4s
-	JMP plain427
-relu428:
+	JMP plain431
+relu432:
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4e20f440 // fmax v0.4s, v2.4s, v0.4s
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4e21f441 // fmax v1.4s, v2.4s, v1.4s
-plain427:
+plain431:
 	TBNZ $2, R6, four_236
 	TBZ $1, R6, fewer_236
 	WORD $0xfd000020 // str d0, [x1]
@@ -11555,7 +11586,7 @@ fewer_237:
 four_237:
 	WORD $0x3d800021 // str q1, [x1]
 end_237:
-end381:
+end385:
 	RET
 
 // func gemm3x128(args *byte)
@@ -11569,15 +11600,15 @@ TEXT ·gemm3x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 64(R0), R7
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
-tile430:
+tile434:
 	CMP $0x00000018, R6
-	BLT next431
+	BLT next435
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros433
+	BEQ zeros437
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros433
+	BEQ zeros437
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -11600,8 +11631,8 @@ tile430:
 	WORD $0x3dc00d4f // ldr q15, [x10, #48]
 	WORD $0x3dc01150 // ldr q16, [x10, #64]
 	WORD $0x3dc01551 // ldr q17, [x10, #80]
-	JMP ready434
-zeros433:
+	JMP ready438
+zeros437:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11620,13 +11651,13 @@ zeros433:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready434:
+ready438:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed436
-k435:
+	BLE summed440
+k439:
 	WORD $0x3dc00172 // ldr q18, [x11, #0]
 	WORD $0x3dc00573 // ldr q19, [x11, #16]
 	WORD $0x3dc00974 // ldr q20, [x11, #32]
@@ -11658,12 +11689,12 @@ k435:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k435
-summed436:
+	BNE k439
+summed440:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain437
-	BEQ relu438
+	BLT plain441
+	BEQ relu442
 	WORD $0x3dc03673 // ldr q19, [x19, #208]
 	WORD $0x4f000412 // movi v18.4s, #0
 	MOVD R3, R10
@@ -11743,8 +11774,8 @@ summed436:
 	WORD $0x6eb2e692 // fcmgt v18.4s, v20.4s, v18.4s
 	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
 	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	JMP plain437
-relu438:
+	JMP plain441
+relu442:
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4e20f640 // fmax v0.4s, v18.4s, v0.4s
 	WORD $0x4f000412 // movi v18.4s, #0
@@ -11781,7 +11812,7 @@ relu438:
 	WORD $0x4e30f650 // fmax v16.4s, v18.4s, v16.4s
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4e31f651 // fmax v17.4s, v18.4s, v17.4s
-plain437:
+plain441:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -11808,21 +11839,21 @@ plain437:
 	ADD $0x00000060, R1
 	ADD $0x00000060, R2
 	TST R3, R3
-	BEQ same432
+	BEQ same436
 	ADD $0x00000060, R3
-same432:
+same436:
 	SUBS $0x00000018, R6
-	JMP tile430
-next431:
-tile439:
+	JMP tile434
+next435:
+tile443:
 	CMP $0x00000010, R6
-	BLT next440
+	BLT next444
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros442
+	BEQ zeros446
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros442
+	BEQ zeros446
 	WORD $0x3dc00140 // ldr q0, [x10, #0]
 	WORD $0x3dc00541 // ldr q1, [x10, #16]
 	WORD $0x3dc00942 // ldr q2, [x10, #32]
@@ -11839,8 +11870,8 @@ tile439:
 	WORD $0x3dc00549 // ldr q9, [x10, #16]
 	WORD $0x3dc0094a // ldr q10, [x10, #32]
 	WORD $0x3dc00d4b // ldr q11, [x10, #48]
-	JMP ready443
-zeros442:
+	JMP ready447
+zeros446:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -11853,13 +11884,13 @@ zeros442:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready443:
+ready447:
 	MOVD 8(R0), R10
 	MOVD R2, R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed445
-k444:
+	BLE summed449
+k448:
 	WORD $0x3dc0016c // ldr q12, [x11, #0]
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
@@ -11883,12 +11914,12 @@ k444:
 	ADD R9, R11
 	ADD R8, R10
 	SUBS $1, R12
-	BNE k444
-summed445:
+	BNE k448
+summed449:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain446
-	BEQ relu447
+	BLT plain450
+	BEQ relu451
 	WORD $0x3dc0366d // ldr q13, [x19, #208]
 	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R10
@@ -11944,8 +11975,8 @@ summed445:
 	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
 	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	JMP plain446
-relu447:
+	JMP plain450
+relu451:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
 	WORD $0x4f00040c // movi v12.4s, #0
@@ -11970,7 +12001,7 @@ relu447:
 	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
-plain446:
+plain450:
 	MOVD R1, R10
 	WORD $0x3d800140 // str q0, [x10, #0]
 	WORD $0x3d800541 // str q1, [x10, #16]
@@ -11991,23 +12022,23 @@ plain446:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same441
+	BEQ same445
 	ADD $0x00000040, R3
-same441:
+same445:
 	SUBS $0x00000010, R6
-	JMP tile439
-next440:
+	JMP tile443
+next444:
 	TST R6, R6
-	BLE end429
+	BLE end433
 	MOVD R6, R10
 	SUBS $0x0c, R10
-	BLE fewer450
+	BLE fewer454
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros451
+	BEQ zeros455
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros451
+	BEQ zeros455
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	WORD $0x3dc008c2 // ldr q2, [x6, #32]
@@ -12069,8 +12100,8 @@ fewer_240:
 four_240:
 	WORD $0x3dc0020b // ldr q11, [x16]
 end_240:
-	JMP ready452
-zeros451:
+	JMP ready456
+zeros455:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12083,12 +12114,12 @@ zeros451:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready452:
+ready456:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed454
-k453:
+	BLE summed458
+k457:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	WORD $0x3dc0084e // ldr q14, [x2, #32]
@@ -12127,12 +12158,12 @@ end_241:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R11
-	BNE k453
-summed454:
+	BNE k457
+summed458:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain455
-	BEQ relu456
+	BLT plain459
+	BEQ relu460
 	WORD $0x3dc0366d // ldr q13, [x19, #208]
 	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R2
@@ -12233,8 +12264,8 @@ end_244:
 	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
 	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	JMP plain455
-relu456:
+	JMP plain459
+relu460:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
 	WORD $0x4f00040c // movi v12.4s, #0
@@ -12259,7 +12290,7 @@ relu456:
 	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
-plain455:
+plain459:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -12318,17 +12349,17 @@ fewer_247:
 four_247:
 	WORD $0x3d80020b // str q11, [x16]
 end_247:
-	JMP end429
-fewer450:
+	JMP end433
+fewer454:
 	MOVD R6, R10
 	SUBS $0x08, R10
-	BLE fewer457
+	BLE fewer461
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros458
+	BEQ zeros462
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros458
+	BEQ zeros462
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	ADD $32, R6, R16
@@ -12387,8 +12418,8 @@ fewer_250:
 four_250:
 	WORD $0x3dc00208 // ldr q8, [x16]
 end_250:
-	JMP ready459
-zeros458:
+	JMP ready463
+zeros462:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -12398,12 +12429,12 @@ zeros458:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
-ready459:
+ready463:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed461
-k460:
+	BLE summed465
+k464:
 	WORD $0x3dc00049 // ldr q9, [x2, #0]
 	WORD $0x3dc0044a // ldr q10, [x2, #16]
 	ADD $32, R2, R16
@@ -12438,12 +12469,12 @@ end_251:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R11
-	BNE k460
-summed461:
+	BNE k464
+summed465:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain462
-	BEQ relu463
+	BLT plain466
+	BEQ relu467
 	WORD $0x3dc0366a // ldr q10, [x19, #208]
 	WORD $0x4f000409 // movi v9.4s, #0
 	MOVD R3, R2
@@ -12532,8 +12563,8 @@ end_254:
 	WORD $0x6ea9e569 // fcmgt v9.4s, v11.4s, v9.4s
 	WORD $0x4e2a1d29 // and v9.16b, v9.16b, v10.16b
 	WORD $0x6e29dd08 // fmul v8.4s, v8.4s, v9.4s
-	JMP plain462
-relu463:
+	JMP plain466
+relu467:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4e20f520 // fmax v0.4s, v9.4s, v0.4s
 	WORD $0x4f000409 // movi v9.4s, #0
@@ -12552,7 +12583,7 @@ relu463:
 	WORD $0x4e27f527 // fmax v7.4s, v9.4s, v7.4s
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4e28f528 // fmax v8.4s, v9.4s, v8.4s
-plain462:
+plain466:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -12608,17 +12639,17 @@ fewer_257:
 four_257:
 	WORD $0x3d800208 // str q8, [x16]
 end_257:
-	JMP end429
-fewer457:
+	JMP end433
+fewer461:
 	MOVD R6, R10
 	SUBS $0x04, R10
-	BLE fewer464
+	BLE fewer468
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros465
+	BEQ zeros469
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros465
+	BEQ zeros469
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	ADD $16, R6, R16
 	TBNZ $2, R10, four_258
@@ -12674,20 +12705,20 @@ fewer_260:
 four_260:
 	WORD $0x3dc00205 // ldr q5, [x16]
 end_260:
-	JMP ready466
-zeros465:
+	JMP ready470
+zeros469:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready466:
+ready470:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed468
-k467:
+	BLE summed472
+k471:
 	WORD $0x3dc00046 // ldr q6, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R10, four_261
@@ -12718,12 +12749,12 @@ end_261:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R11
-	BNE k467
-summed468:
+	BNE k471
+summed472:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain469
-	BEQ relu470
+	BLT plain473
+	BEQ relu474
 	WORD $0x3dc03667 // ldr q7, [x19, #208]
 	WORD $0x4f000406 // movi v6.4s, #0
 	MOVD R3, R2
@@ -12800,8 +12831,8 @@ end_264:
 	WORD $0x6ea6e506 // fcmgt v6.4s, v8.4s, v6.4s
 	WORD $0x4e271cc6 // and v6.16b, v6.16b, v7.16b
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	JMP plain469
-relu470:
+	JMP plain473
+relu474:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	WORD $0x4f000406 // movi v6.4s, #0
@@ -12814,7 +12845,7 @@ relu470:
 	WORD $0x4e24f4c4 // fmax v4.4s, v6.4s, v4.4s
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
-plain469:
+plain473:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R10, four_265
@@ -12867,14 +12898,14 @@ fewer_267:
 four_267:
 	WORD $0x3d800205 // str q5, [x16]
 end_267:
-	JMP end429
-fewer464:
+	JMP end433
+fewer468:
 	MOVD R3, R10
 	TST R10, R10
-	BEQ zeros471
+	BEQ zeros475
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros471
+	BEQ zeros475
 	TBNZ $2, R6, four_268
 	TBZ $1, R6, fewer_268
 	WORD $0xfd400140 // ldr d0, [x10]
@@ -12924,17 +12955,17 @@ fewer_270:
 four_270:
 	WORD $0x3dc00142 // ldr q2, [x10]
 end_270:
-	JMP ready472
-zeros471:
+	JMP ready476
+zeros475:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready472:
+ready476:
 	MOVD 8(R0), R10
 	MOVD 48(R0), R11
 	TST R11, R11
-	BLE summed474
-k473:
+	BLE summed478
+k477:
 	TBNZ $2, R6, four_271
 	TBZ $1, R6, fewer_271
 	WORD $0xfd400043 // ldr d3, [x2]
@@ -12960,12 +12991,12 @@ end_271:
 	ADD R9, R2
 	ADD R8, R10
 	SUBS $1, R11
-	BNE k473
-summed474:
+	BNE k477
+summed478:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain475
-	BEQ relu476
+	BLT plain479
+	BEQ relu480
 	WORD $0x3dc03664 // ldr q4, [x19, #208]
 	WORD $0x4f000403 // movi v3.4s, #0
 	MOVD R3, R2
@@ -13027,15 +13058,15 @@ end_274:
 	WORD $0x6ea3e4a3 // fcmgt v3.4s, v5.4s, v3.4s
 	WORD $0x4e241c63 // and v3.16b, v3.16b, v4.16b
 	WORD $0x6e23dc42 // fmul v2.4s, v2.4s, v3.4s
-	JMP plain475
-relu476:
+	JMP plain479
+relu480:
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4e20f460 // fmax v0.4s, v3.4s, v0.4s
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4e21f461 // fmax v1.4s, v3.4s, v1.4s
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4e22f462 // fmax v2.4s, v3.4s, v2.4s
-plain475:
+plain479:
 	TBNZ $2, R6, four_275
 	TBZ $1, R6, fewer_275
 	WORD $0xfd000020 // str d0, [x1]
@@ -13082,7 +13113,7 @@ fewer_277:
 four_277:
 	WORD $0x3d800022 // str q2, [x1]
 end_277:
-end429:
+end433:
 	RET
 
 // func gemm4x128(args *byte)
@@ -13097,15 +13128,15 @@ TEXT ·gemm4x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile478:
+tile482:
 	CMP $0x00000010, R6
-	BLT next479
+	BLT next483
 	MOVD R3, R11
 	TST R11, R11
-	BEQ zeros481
+	BEQ zeros485
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros481
+	BEQ zeros485
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -13128,8 +13159,8 @@ tile478:
 	WORD $0x3dc0056d // ldr q13, [x11, #16]
 	WORD $0x3dc0096e // ldr q14, [x11, #32]
 	WORD $0x3dc00d6f // ldr q15, [x11, #48]
-	JMP ready482
-zeros481:
+	JMP ready486
+zeros485:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13146,13 +13177,13 @@ zeros481:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready482:
+ready486:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed484
-k483:
+	BLE summed488
+k487:
 	WORD $0x3dc00190 // ldr q16, [x12, #0]
 	WORD $0x3dc00591 // ldr q17, [x12, #16]
 	WORD $0x3dc00992 // ldr q18, [x12, #32]
@@ -13181,12 +13212,12 @@ k483:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k483
-summed484:
+	BNE k487
+summed488:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain485
-	BEQ relu486
+	BLT plain489
+	BEQ relu490
 	WORD $0x3dc03671 // ldr q17, [x19, #208]
 	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD R3, R11
@@ -13260,8 +13291,8 @@ summed484:
 	WORD $0x6eb0e650 // fcmgt v16.4s, v18.4s, v16.4s
 	WORD $0x4e311e10 // and v16.16b, v16.16b, v17.16b
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	JMP plain485
-relu486:
+	JMP plain489
+relu490:
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4e20f600 // fmax v0.4s, v16.4s, v0.4s
 	WORD $0x4f000410 // movi v16.4s, #0
@@ -13294,7 +13325,7 @@ relu486:
 	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4e2ff60f // fmax v15.4s, v16.4s, v15.4s
-plain485:
+plain489:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -13321,23 +13352,23 @@ plain485:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same480
+	BEQ same484
 	ADD $0x00000040, R3
-same480:
+same484:
 	SUBS $0x00000010, R6
-	JMP tile478
-next479:
+	JMP tile482
+next483:
 	TST R6, R6
-	BLE end477
+	BLE end481
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer489
+	BLE fewer493
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros490
+	BEQ zeros494
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros490
+	BEQ zeros494
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	WORD $0x3dc008c2 // ldr q2, [x6, #32]
@@ -13420,8 +13451,8 @@ fewer_281:
 four_281:
 	WORD $0x3dc0020f // ldr q15, [x16]
 end_281:
-	JMP ready491
-zeros490:
+	JMP ready495
+zeros494:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13438,12 +13469,12 @@ zeros490:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready491:
+ready495:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed493
-k492:
+	BLE summed497
+k496:
 	WORD $0x3dc00050 // ldr q16, [x2, #0]
 	WORD $0x3dc00451 // ldr q17, [x2, #16]
 	WORD $0x3dc00852 // ldr q18, [x2, #32]
@@ -13487,12 +13518,12 @@ end_282:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R12
-	BNE k492
-summed493:
+	BNE k496
+summed497:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain494
-	BEQ relu495
+	BLT plain498
+	BEQ relu499
 	WORD $0x3dc03671 // ldr q17, [x19, #208]
 	WORD $0x4f000410 // movi v16.4s, #0
 	MOVD R3, R2
@@ -13626,8 +13657,8 @@ end_286:
 	WORD $0x6eb0e650 // fcmgt v16.4s, v18.4s, v16.4s
 	WORD $0x4e311e10 // and v16.16b, v16.16b, v17.16b
 	WORD $0x6e30ddef // fmul v15.4s, v15.4s, v16.4s
-	JMP plain494
-relu495:
+	JMP plain498
+relu499:
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4e20f600 // fmax v0.4s, v16.4s, v0.4s
 	WORD $0x4f000410 // movi v16.4s, #0
@@ -13660,7 +13691,7 @@ relu495:
 	WORD $0x4e2ef60e // fmax v14.4s, v16.4s, v14.4s
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4e2ff60f // fmax v15.4s, v16.4s, v15.4s
-plain494:
+plain498:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -13739,17 +13770,17 @@ fewer_290:
 four_290:
 	WORD $0x3d80020f // str q15, [x16]
 end_290:
-	JMP end477
-fewer489:
+	JMP end481
+fewer493:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer496
+	BLE fewer500
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros497
+	BEQ zeros501
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros497
+	BEQ zeros501
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	ADD $32, R6, R16
@@ -13828,8 +13859,8 @@ fewer_294:
 four_294:
 	WORD $0x3dc0020b // ldr q11, [x16]
 end_294:
-	JMP ready498
-zeros497:
+	JMP ready502
+zeros501:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -13842,12 +13873,12 @@ zeros497:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready498:
+ready502:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed500
-k499:
+	BLE summed504
+k503:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	WORD $0x3dc0044d // ldr q13, [x2, #16]
 	ADD $32, R2, R16
@@ -13886,12 +13917,12 @@ end_295:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R12
-	BNE k499
-summed500:
+	BNE k503
+summed504:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain501
-	BEQ relu502
+	BLT plain505
+	BEQ relu506
 	WORD $0x3dc0366d // ldr q13, [x19, #208]
 	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R2
@@ -14009,8 +14040,8 @@ end_299:
 	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
 	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	JMP plain501
-relu502:
+	JMP plain505
+relu506:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
 	WORD $0x4f00040c // movi v12.4s, #0
@@ -14035,7 +14066,7 @@ relu502:
 	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
-plain501:
+plain505:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -14110,17 +14141,17 @@ fewer_303:
 four_303:
 	WORD $0x3d80020b // str q11, [x16]
 end_303:
-	JMP end477
-fewer496:
+	JMP end481
+fewer500:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer503
+	BLE fewer507
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros504
+	BEQ zeros508
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros504
+	BEQ zeros508
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	ADD $16, R6, R16
 	TBNZ $2, R11, four_304
@@ -14195,8 +14226,8 @@ fewer_307:
 four_307:
 	WORD $0x3dc00207 // ldr q7, [x16]
 end_307:
-	JMP ready505
-zeros504:
+	JMP ready509
+zeros508:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14205,12 +14236,12 @@ zeros504:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4f000407 // movi v7.4s, #0
-ready505:
+ready509:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed507
-k506:
+	BLE summed511
+k510:
 	WORD $0x3dc00048 // ldr q8, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_308
@@ -14244,12 +14275,12 @@ end_308:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R12
-	BNE k506
-summed507:
+	BNE k510
+summed511:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain508
-	BEQ relu509
+	BLT plain512
+	BEQ relu513
 	WORD $0x3dc03669 // ldr q9, [x19, #208]
 	WORD $0x4f000408 // movi v8.4s, #0
 	MOVD R3, R2
@@ -14351,8 +14382,8 @@ end_312:
 	WORD $0x6ea8e548 // fcmgt v8.4s, v10.4s, v8.4s
 	WORD $0x4e291d08 // and v8.16b, v8.16b, v9.16b
 	WORD $0x6e28dce7 // fmul v7.4s, v7.4s, v8.4s
-	JMP plain508
-relu509:
+	JMP plain512
+relu513:
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e20f500 // fmax v0.4s, v8.4s, v0.4s
 	WORD $0x4f000408 // movi v8.4s, #0
@@ -14369,7 +14400,7 @@ relu509:
 	WORD $0x4e26f506 // fmax v6.4s, v8.4s, v6.4s
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4e27f507 // fmax v7.4s, v8.4s, v7.4s
-plain508:
+plain512:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R11, four_313
@@ -14440,14 +14471,14 @@ fewer_316:
 four_316:
 	WORD $0x3d800207 // str q7, [x16]
 end_316:
-	JMP end477
-fewer503:
+	JMP end481
+fewer507:
 	MOVD R3, R11
 	TST R11, R11
-	BEQ zeros510
+	BEQ zeros514
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros510
+	BEQ zeros514
 	TBNZ $2, R6, four_317
 	TBZ $1, R6, fewer_317
 	WORD $0xfd400160 // ldr d0, [x11]
@@ -14514,18 +14545,18 @@ fewer_320:
 four_320:
 	WORD $0x3dc00163 // ldr q3, [x11]
 end_320:
-	JMP ready511
-zeros510:
+	JMP ready515
+zeros514:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready511:
+ready515:
 	MOVD 8(R0), R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed513
-k512:
+	BLE summed517
+k516:
 	TBNZ $2, R6, four_321
 	TBZ $1, R6, fewer_321
 	WORD $0xfd400044 // ldr d4, [x2]
@@ -14553,12 +14584,12 @@ end_321:
 	ADD R9, R2
 	ADD R8, R11
 	SUBS $1, R12
-	BNE k512
-summed513:
+	BNE k516
+summed517:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain514
-	BEQ relu515
+	BLT plain518
+	BEQ relu519
 	WORD $0x3dc03665 // ldr q5, [x19, #208]
 	WORD $0x4f000404 // movi v4.4s, #0
 	MOVD R3, R2
@@ -14640,8 +14671,8 @@ end_325:
 	WORD $0x6ea4e4c4 // fcmgt v4.4s, v6.4s, v4.4s
 	WORD $0x4e251c84 // and v4.16b, v4.16b, v5.16b
 	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	JMP plain514
-relu515:
+	JMP plain518
+relu519:
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e20f480 // fmax v0.4s, v4.4s, v0.4s
 	WORD $0x4f000404 // movi v4.4s, #0
@@ -14650,7 +14681,7 @@ relu515:
 	WORD $0x4e22f482 // fmax v2.4s, v4.4s, v2.4s
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4e23f483 // fmax v3.4s, v4.4s, v3.4s
-plain514:
+plain518:
 	TBNZ $2, R6, four_326
 	TBZ $1, R6, fewer_326
 	WORD $0xfd000020 // str d0, [x1]
@@ -14713,7 +14744,7 @@ fewer_329:
 four_329:
 	WORD $0x3d800023 // str q3, [x1]
 end_329:
-end477:
+end481:
 	RET
 
 // func gemm5x128(args *byte)
@@ -14728,15 +14759,15 @@ TEXT ·gemm5x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 88(R0), R8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
-tile517:
+tile521:
 	CMP $0x00000010, R6
-	BLT next518
+	BLT next522
 	MOVD R3, R11
 	TST R11, R11
-	BEQ zeros520
+	BEQ zeros524
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros520
+	BEQ zeros524
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -14765,8 +14796,8 @@ tile517:
 	WORD $0x3dc00571 // ldr q17, [x11, #16]
 	WORD $0x3dc00972 // ldr q18, [x11, #32]
 	WORD $0x3dc00d73 // ldr q19, [x11, #48]
-	JMP ready521
-zeros520:
+	JMP ready525
+zeros524:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -14787,13 +14818,13 @@ zeros520:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready521:
+ready525:
 	MOVD 8(R0), R11
 	MOVD R2, R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed523
-k522:
+	BLE summed527
+k526:
 	WORD $0x3dc00194 // ldr q20, [x12, #0]
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
@@ -14827,12 +14858,12 @@ k522:
 	ADD R9, R12
 	ADD R8, R11
 	SUBS $1, R13
-	BNE k522
-summed523:
+	BNE k526
+summed527:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain524
-	BEQ relu525
+	BLT plain528
+	BEQ relu529
 	WORD $0x3dc03675 // ldr q21, [x19, #208]
 	WORD $0x4f000414 // movi v20.4s, #0
 	MOVD R3, R11
@@ -14924,8 +14955,8 @@ summed523:
 	WORD $0x6eb4e6d4 // fcmgt v20.4s, v22.4s, v20.4s
 	WORD $0x4e351e94 // and v20.16b, v20.16b, v21.16b
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	JMP plain524
-relu525:
+	JMP plain528
+relu529:
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4e20f680 // fmax v0.4s, v20.4s, v0.4s
 	WORD $0x4f000414 // movi v20.4s, #0
@@ -14966,7 +14997,7 @@ relu525:
 	WORD $0x4e32f692 // fmax v18.4s, v20.4s, v18.4s
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4e33f693 // fmax v19.4s, v20.4s, v19.4s
-plain524:
+plain528:
 	MOVD R1, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -14999,23 +15030,23 @@ plain524:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same519
+	BEQ same523
 	ADD $0x00000040, R3
-same519:
+same523:
 	SUBS $0x00000010, R6
-	JMP tile517
-next518:
+	JMP tile521
+next522:
 	TST R6, R6
-	BLE end516
+	BLE end520
 	MOVD R6, R11
 	SUBS $0x0c, R11
-	BLE fewer528
+	BLE fewer532
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros529
+	BEQ zeros533
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros529
+	BEQ zeros533
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	WORD $0x3dc008c2 // ldr q2, [x6, #32]
@@ -15119,8 +15150,8 @@ fewer_334:
 four_334:
 	WORD $0x3dc00213 // ldr q19, [x16]
 end_334:
-	JMP ready530
-zeros529:
+	JMP ready534
+zeros533:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15141,12 +15172,12 @@ zeros529:
 	WORD $0x4f000411 // movi v17.4s, #0
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4f000413 // movi v19.4s, #0
-ready530:
+ready534:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed532
-k531:
+	BLE summed536
+k535:
 	WORD $0x3dc00054 // ldr q20, [x2, #0]
 	WORD $0x3dc00455 // ldr q21, [x2, #16]
 	WORD $0x3dc00856 // ldr q22, [x2, #32]
@@ -15195,12 +15226,12 @@ end_335:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R12
-	BNE k531
-summed532:
+	BNE k535
+summed536:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain533
-	BEQ relu534
+	BLT plain537
+	BEQ relu538
 	WORD $0x3dc03675 // ldr q21, [x19, #208]
 	WORD $0x4f000414 // movi v20.4s, #0
 	MOVD R3, R2
@@ -15367,8 +15398,8 @@ end_340:
 	WORD $0x6eb4e6d4 // fcmgt v20.4s, v22.4s, v20.4s
 	WORD $0x4e351e94 // and v20.16b, v20.16b, v21.16b
 	WORD $0x6e34de73 // fmul v19.4s, v19.4s, v20.4s
-	JMP plain533
-relu534:
+	JMP plain537
+relu538:
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4e20f680 // fmax v0.4s, v20.4s, v0.4s
 	WORD $0x4f000414 // movi v20.4s, #0
@@ -15409,7 +15440,7 @@ relu534:
 	WORD $0x4e32f692 // fmax v18.4s, v20.4s, v18.4s
 	WORD $0x4f000414 // movi v20.4s, #0
 	WORD $0x4e33f693 // fmax v19.4s, v20.4s, v19.4s
-plain533:
+plain537:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -15508,17 +15539,17 @@ fewer_345:
 four_345:
 	WORD $0x3d800213 // str q19, [x16]
 end_345:
-	JMP end516
-fewer528:
+	JMP end520
+fewer532:
 	MOVD R6, R11
 	SUBS $0x08, R11
-	BLE fewer535
+	BLE fewer539
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros536
+	BEQ zeros540
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros536
+	BEQ zeros540
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	ADD $32, R6, R16
@@ -15617,8 +15648,8 @@ fewer_350:
 four_350:
 	WORD $0x3dc0020e // ldr q14, [x16]
 end_350:
-	JMP ready537
-zeros536:
+	JMP ready541
+zeros540:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -15634,12 +15665,12 @@ zeros536:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
-ready537:
+ready541:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed539
-k538:
+	BLE summed543
+k542:
 	WORD $0x3dc0004f // ldr q15, [x2, #0]
 	WORD $0x3dc00450 // ldr q16, [x2, #16]
 	ADD $32, R2, R16
@@ -15682,12 +15713,12 @@ end_351:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R12
-	BNE k538
-summed539:
+	BNE k542
+summed543:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain540
-	BEQ relu541
+	BLT plain544
+	BEQ relu545
 	WORD $0x3dc03670 // ldr q16, [x19, #208]
 	WORD $0x4f00040f // movi v15.4s, #0
 	MOVD R3, R2
@@ -15834,8 +15865,8 @@ end_356:
 	WORD $0x6eafe62f // fcmgt v15.4s, v17.4s, v15.4s
 	WORD $0x4e301def // and v15.16b, v15.16b, v16.16b
 	WORD $0x6e2fddce // fmul v14.4s, v14.4s, v15.4s
-	JMP plain540
-relu541:
+	JMP plain544
+relu545:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4e20f5e0 // fmax v0.4s, v15.4s, v0.4s
 	WORD $0x4f00040f // movi v15.4s, #0
@@ -15866,7 +15897,7 @@ relu541:
 	WORD $0x4e2df5ed // fmax v13.4s, v15.4s, v13.4s
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4e2ef5ee // fmax v14.4s, v15.4s, v14.4s
-plain540:
+plain544:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -15960,17 +15991,17 @@ fewer_361:
 four_361:
 	WORD $0x3d80020e // str q14, [x16]
 end_361:
-	JMP end516
-fewer535:
+	JMP end520
+fewer539:
 	MOVD R6, R11
 	SUBS $0x04, R11
-	BLE fewer542
+	BLE fewer546
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros543
+	BEQ zeros547
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros543
+	BEQ zeros547
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	ADD $16, R6, R16
 	TBNZ $2, R11, four_362
@@ -16064,8 +16095,8 @@ fewer_366:
 four_366:
 	WORD $0x3dc00209 // ldr q9, [x16]
 end_366:
-	JMP ready544
-zeros543:
+	JMP ready548
+zeros547:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -16076,12 +16107,12 @@ zeros543:
 	WORD $0x4f000407 // movi v7.4s, #0
 	WORD $0x4f000408 // movi v8.4s, #0
 	WORD $0x4f000409 // movi v9.4s, #0
-ready544:
+ready548:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed546
-k545:
+	BLE summed550
+k549:
 	WORD $0x3dc0004a // ldr q10, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R11, four_367
@@ -16118,12 +16149,12 @@ end_367:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R12
-	BNE k545
-summed546:
+	BNE k549
+summed550:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain547
-	BEQ relu548
+	BLT plain551
+	BEQ relu552
 	WORD $0x3dc0366b // ldr q11, [x19, #208]
 	WORD $0x4f00040a // movi v10.4s, #0
 	MOVD R3, R2
@@ -16250,8 +16281,8 @@ end_372:
 	WORD $0x6eaae58a // fcmgt v10.4s, v12.4s, v10.4s
 	WORD $0x4e2b1d4a // and v10.16b, v10.16b, v11.16b
 	WORD $0x6e2add29 // fmul v9.4s, v9.4s, v10.4s
-	JMP plain547
-relu548:
+	JMP plain551
+relu552:
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4e20f540 // fmax v0.4s, v10.4s, v0.4s
 	WORD $0x4f00040a // movi v10.4s, #0
@@ -16272,7 +16303,7 @@ relu548:
 	WORD $0x4e28f548 // fmax v8.4s, v10.4s, v8.4s
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4e29f549 // fmax v9.4s, v10.4s, v9.4s
-plain547:
+plain551:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R11, four_373
@@ -16361,14 +16392,14 @@ fewer_377:
 four_377:
 	WORD $0x3d800209 // str q9, [x16]
 end_377:
-	JMP end516
-fewer542:
+	JMP end520
+fewer546:
 	MOVD R3, R11
 	TST R11, R11
-	BEQ zeros549
+	BEQ zeros553
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros549
+	BEQ zeros553
 	TBNZ $2, R6, four_378
 	TBZ $1, R6, fewer_378
 	WORD $0xfd400160 // ldr d0, [x11]
@@ -16452,19 +16483,19 @@ fewer_382:
 four_382:
 	WORD $0x3dc00164 // ldr q4, [x11]
 end_382:
-	JMP ready550
-zeros549:
+	JMP ready554
+zeros553:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
-ready550:
+ready554:
 	MOVD 8(R0), R11
 	MOVD 48(R0), R12
 	TST R12, R12
-	BLE summed552
-k551:
+	BLE summed556
+k555:
 	TBNZ $2, R6, four_383
 	TBZ $1, R6, fewer_383
 	WORD $0xfd400045 // ldr d5, [x2]
@@ -16494,12 +16525,12 @@ end_383:
 	ADD R9, R2
 	ADD R8, R11
 	SUBS $1, R12
-	BNE k551
-summed552:
+	BNE k555
+summed556:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain553
-	BEQ relu554
+	BLT plain557
+	BEQ relu558
 	WORD $0x3dc03666 // ldr q6, [x19, #208]
 	WORD $0x4f000405 // movi v5.4s, #0
 	MOVD R3, R2
@@ -16601,8 +16632,8 @@ end_388:
 	WORD $0x6ea5e4e5 // fcmgt v5.4s, v7.4s, v5.4s
 	WORD $0x4e261ca5 // and v5.16b, v5.16b, v6.16b
 	WORD $0x6e25dc84 // fmul v4.4s, v4.4s, v5.4s
-	JMP plain553
-relu554:
+	JMP plain557
+relu558:
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4e20f4a0 // fmax v0.4s, v5.4s, v0.4s
 	WORD $0x4f000405 // movi v5.4s, #0
@@ -16613,7 +16644,7 @@ relu554:
 	WORD $0x4e23f4a3 // fmax v3.4s, v5.4s, v3.4s
 	WORD $0x4f000405 // movi v5.4s, #0
 	WORD $0x4e24f4a4 // fmax v4.4s, v5.4s, v4.4s
-plain553:
+plain557:
 	TBNZ $2, R6, four_389
 	TBZ $1, R6, fewer_389
 	WORD $0xfd000020 // str d0, [x1]
@@ -16692,7 +16723,7 @@ fewer_393:
 four_393:
 	WORD $0x3d800024 // str q4, [x1]
 end_393:
-end516:
+end520:
 	RET
 
 // func gemm6x128(args *byte)
@@ -16708,15 +16739,15 @@ TEXT ·gemm6x128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD 72(R0), R9
 	ADD R7<<1, R7, R10
 	ADD R7<<2, R7, R11
-tile556:
+tile560:
 	CMP $0x00000010, R6
-	BLT next557
+	BLT next561
 	MOVD R3, R12
 	TST R12, R12
-	BEQ zeros559
+	BEQ zeros563
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros559
+	BEQ zeros563
 	WORD $0x3dc00180 // ldr q0, [x12, #0]
 	WORD $0x3dc00581 // ldr q1, [x12, #16]
 	WORD $0x3dc00982 // ldr q2, [x12, #32]
@@ -16751,8 +16782,8 @@ tile556:
 	WORD $0x3dc00595 // ldr q21, [x12, #16]
 	WORD $0x3dc00996 // ldr q22, [x12, #32]
 	WORD $0x3dc00d97 // ldr q23, [x12, #48]
-	JMP ready560
-zeros559:
+	JMP ready564
+zeros563:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -16777,13 +16808,13 @@ zeros559:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready560:
+ready564:
 	MOVD 8(R0), R12
 	MOVD R2, R13
 	MOVD 48(R0), R14
 	TST R14, R14
-	BLE summed562
-k561:
+	BLE summed566
+k565:
 	WORD $0x3dc001b8 // ldr q24, [x13, #0]
 	WORD $0x3dc005b9 // ldr q25, [x13, #16]
 	WORD $0x3dc009ba // ldr q26, [x13, #32]
@@ -16822,12 +16853,12 @@ k561:
 	ADD R9, R13
 	ADD R8, R12
 	SUBS $1, R14
-	BNE k561
-summed562:
+	BNE k565
+summed566:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain563
-	BEQ relu564
+	BLT plain567
+	BEQ relu568
 	WORD $0x3dc03679 // ldr q25, [x19, #208]
 	WORD $0x4f000418 // movi v24.4s, #0
 	MOVD R3, R12
@@ -16937,8 +16968,8 @@ summed562:
 	WORD $0x6eb8e758 // fcmgt v24.4s, v26.4s, v24.4s
 	WORD $0x4e391f18 // and v24.16b, v24.16b, v25.16b
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	JMP plain563
-relu564:
+	JMP plain567
+relu568:
 	WORD $0x4f000418 // movi v24.4s, #0
 	WORD $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
 	WORD $0x4f000418 // movi v24.4s, #0
@@ -16987,7 +17018,7 @@ relu564:
 	WORD $0x4e36f716 // fmax v22.4s, v24.4s, v22.4s
 	WORD $0x4f000418 // movi v24.4s, #0
 	WORD $0x4e37f717 // fmax v23.4s, v24.4s, v23.4s
-plain563:
+plain567:
 	MOVD R1, R12
 	WORD $0x3d800180 // str q0, [x12, #0]
 	WORD $0x3d800581 // str q1, [x12, #16]
@@ -17026,23 +17057,23 @@ plain563:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same558
+	BEQ same562
 	ADD $0x00000040, R3
-same558:
+same562:
 	SUBS $0x00000010, R6
-	JMP tile556
-next557:
+	JMP tile560
+next561:
 	TST R6, R6
-	BLE end555
+	BLE end559
 	MOVD R6, R12
 	SUBS $0x0c, R12
-	BLE fewer567
+	BLE fewer571
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros568
+	BEQ zeros572
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros568
+	BEQ zeros572
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	WORD $0x3dc008c2 // ldr q2, [x6, #32]
@@ -17167,8 +17198,8 @@ fewer_399:
 four_399:
 	WORD $0x3dc00217 // ldr q23, [x16]
 end_399:
-	JMP ready569
-zeros568:
+	JMP ready573
+zeros572:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -17193,12 +17224,12 @@ zeros568:
 	WORD $0x4f000415 // movi v21.4s, #0
 	WORD $0x4f000416 // movi v22.4s, #0
 	WORD $0x4f000417 // movi v23.4s, #0
-ready569:
+ready573:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed571
-k570:
+	BLE summed575
+k574:
 	WORD $0x3dc00058 // ldr q24, [x2, #0]
 	WORD $0x3dc00459 // ldr q25, [x2, #16]
 	WORD $0x3dc0085a // ldr q26, [x2, #32]
@@ -17252,12 +17283,12 @@ end_400:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R13
-	BNE k570
-summed571:
+	BNE k574
+summed575:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain572
-	BEQ relu573
+	BLT plain576
+	BEQ relu577
 	WORD $0x3dc03679 // ldr q25, [x19, #208]
 	WORD $0x4f000418 // movi v24.4s, #0
 	MOVD R3, R2
@@ -17457,8 +17488,8 @@ end_406:
 	WORD $0x6eb8e758 // fcmgt v24.4s, v26.4s, v24.4s
 	WORD $0x4e391f18 // and v24.16b, v24.16b, v25.16b
 	WORD $0x6e38def7 // fmul v23.4s, v23.4s, v24.4s
-	JMP plain572
-relu573:
+	JMP plain576
+relu577:
 	WORD $0x4f000418 // movi v24.4s, #0
 	WORD $0x4e20f700 // fmax v0.4s, v24.4s, v0.4s
 	WORD $0x4f000418 // movi v24.4s, #0
@@ -17507,7 +17538,7 @@ relu573:
 	WORD $0x4e36f716 // fmax v22.4s, v24.4s, v22.4s
 	WORD $0x4f000418 // movi v24.4s, #0
 	WORD $0x4e37f717 // fmax v23.4s, v24.4s, v23.4s
-plain572:
+plain576:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	WORD $0x3d800822 // str q2, [x1, #32]
@@ -17626,17 +17657,17 @@ fewer_412:
 four_412:
 	WORD $0x3d800217 // str q23, [x16]
 end_412:
-	JMP end555
-fewer567:
+	JMP end559
+fewer571:
 	MOVD R6, R12
 	SUBS $0x08, R12
-	BLE fewer574
+	BLE fewer578
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros575
+	BEQ zeros579
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros575
+	BEQ zeros579
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	WORD $0x3dc004c1 // ldr q1, [x6, #16]
 	ADD $32, R6, R16
@@ -17755,8 +17786,8 @@ fewer_418:
 four_418:
 	WORD $0x3dc00211 // ldr q17, [x16]
 end_418:
-	JMP ready576
-zeros575:
+	JMP ready580
+zeros579:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -17775,12 +17806,12 @@ zeros575:
 	WORD $0x4f00040f // movi v15.4s, #0
 	WORD $0x4f000410 // movi v16.4s, #0
 	WORD $0x4f000411 // movi v17.4s, #0
-ready576:
+ready580:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed578
-k577:
+	BLE summed582
+k581:
 	WORD $0x3dc00052 // ldr q18, [x2, #0]
 	WORD $0x3dc00453 // ldr q19, [x2, #16]
 	ADD $32, R2, R16
@@ -17827,12 +17858,12 @@ end_419:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R13
-	BNE k577
-summed578:
+	BNE k581
+summed582:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain579
-	BEQ relu580
+	BLT plain583
+	BEQ relu584
 	WORD $0x3dc03673 // ldr q19, [x19, #208]
 	WORD $0x4f000412 // movi v18.4s, #0
 	MOVD R3, R2
@@ -18008,8 +18039,8 @@ end_425:
 	WORD $0x6eb2e692 // fcmgt v18.4s, v20.4s, v18.4s
 	WORD $0x4e331e52 // and v18.16b, v18.16b, v19.16b
 	WORD $0x6e32de31 // fmul v17.4s, v17.4s, v18.4s
-	JMP plain579
-relu580:
+	JMP plain583
+relu584:
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4e20f640 // fmax v0.4s, v18.4s, v0.4s
 	WORD $0x4f000412 // movi v18.4s, #0
@@ -18046,7 +18077,7 @@ relu580:
 	WORD $0x4e30f650 // fmax v16.4s, v18.4s, v16.4s
 	WORD $0x4f000412 // movi v18.4s, #0
 	WORD $0x4e31f651 // fmax v17.4s, v18.4s, v17.4s
-plain579:
+plain583:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	WORD $0x3d800421 // str q1, [x1, #16]
 	ADD $32, R1, R16
@@ -18159,17 +18190,17 @@ fewer_431:
 four_431:
 	WORD $0x3d800211 // str q17, [x16]
 end_431:
-	JMP end555
-fewer574:
+	JMP end559
+fewer578:
 	MOVD R6, R12
 	SUBS $0x04, R12
-	BLE fewer581
+	BLE fewer585
 	MOVD R3, R6
 	TST R6, R6
-	BEQ zeros582
+	BEQ zeros586
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros582
+	BEQ zeros586
 	WORD $0x3dc000c0 // ldr q0, [x6, #0]
 	ADD $16, R6, R16
 	TBNZ $2, R12, four_432
@@ -18282,8 +18313,8 @@ fewer_437:
 four_437:
 	WORD $0x3dc0020b // ldr q11, [x16]
 end_437:
-	JMP ready583
-zeros582:
+	JMP ready587
+zeros586:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -18296,12 +18327,12 @@ zeros582:
 	WORD $0x4f000409 // movi v9.4s, #0
 	WORD $0x4f00040a // movi v10.4s, #0
 	WORD $0x4f00040b // movi v11.4s, #0
-ready583:
+ready587:
 	MOVD 8(R0), R6
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed585
-k584:
+	BLE summed589
+k588:
 	WORD $0x3dc0004c // ldr q12, [x2, #0]
 	ADD $16, R2, R16
 	TBNZ $2, R12, four_438
@@ -18341,12 +18372,12 @@ end_438:
 	ADD R9, R2
 	ADD R8, R6
 	SUBS $1, R13
-	BNE k584
-summed585:
+	BNE k588
+summed589:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain586
-	BEQ relu587
+	BLT plain590
+	BEQ relu591
 	WORD $0x3dc0366d // ldr q13, [x19, #208]
 	WORD $0x4f00040c // movi v12.4s, #0
 	MOVD R3, R2
@@ -18498,8 +18529,8 @@ end_444:
 	WORD $0x6eace5cc // fcmgt v12.4s, v14.4s, v12.4s
 	WORD $0x4e2d1d8c // and v12.16b, v12.16b, v13.16b
 	WORD $0x6e2cdd6b // fmul v11.4s, v11.4s, v12.4s
-	JMP plain586
-relu587:
+	JMP plain590
+relu591:
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e20f580 // fmax v0.4s, v12.4s, v0.4s
 	WORD $0x4f00040c // movi v12.4s, #0
@@ -18524,7 +18555,7 @@ relu587:
 	WORD $0x4e2af58a // fmax v10.4s, v12.4s, v10.4s
 	WORD $0x4f00040c // movi v12.4s, #0
 	WORD $0x4e2bf58b // fmax v11.4s, v12.4s, v11.4s
-plain586:
+plain590:
 	WORD $0x3d800020 // str q0, [x1, #0]
 	ADD $16, R1, R16
 	TBNZ $2, R12, four_445
@@ -18631,14 +18662,14 @@ fewer_450:
 four_450:
 	WORD $0x3d80020b // str q11, [x16]
 end_450:
-	JMP end555
-fewer581:
+	JMP end559
+fewer585:
 	MOVD R3, R12
 	TST R12, R12
-	BEQ zeros588
+	BEQ zeros592
 	MOVD 104(R0), R17
 	CMP $0x02, R17
-	BEQ zeros588
+	BEQ zeros592
 	TBNZ $2, R6, four_451
 	TBZ $1, R6, fewer_451
 	WORD $0xfd400180 // ldr d0, [x12]
@@ -18739,20 +18770,20 @@ fewer_456:
 four_456:
 	WORD $0x3dc00185 // ldr q5, [x12]
 end_456:
-	JMP ready589
-zeros588:
+	JMP ready593
+zeros592:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
 	WORD $0x4f000404 // movi v4.4s, #0
 	WORD $0x4f000405 // movi v5.4s, #0
-ready589:
+ready593:
 	MOVD 8(R0), R12
 	MOVD 48(R0), R13
 	TST R13, R13
-	BLE summed591
-k590:
+	BLE summed595
+k594:
 	TBNZ $2, R6, four_457
 	TBZ $1, R6, fewer_457
 	WORD $0xfd400046 // ldr d6, [x2]
@@ -18784,12 +18815,12 @@ end_457:
 	ADD R9, R2
 	ADD R8, R12
 	SUBS $1, R13
-	BNE k590
-summed591:
+	BNE k594
+summed595:
 	MOVD 104(R0), R17
 	CMP $0x01, R17
-	BLT plain592
-	BEQ relu593
+	BLT plain596
+	BEQ relu597
 	WORD $0x3dc03667 // ldr q7, [x19, #208]
 	WORD $0x4f000406 // movi v6.4s, #0
 	MOVD R3, R2
@@ -18911,8 +18942,8 @@ end_463:
 	WORD $0x6ea6e506 // fcmgt v6.4s, v8.4s, v6.4s
 	WORD $0x4e271cc6 // and v6.16b, v6.16b, v7.16b
 	WORD $0x6e26dca5 // fmul v5.4s, v5.4s, v6.4s
-	JMP plain592
-relu593:
+	JMP plain596
+relu597:
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4e20f4c0 // fmax v0.4s, v6.4s, v0.4s
 	WORD $0x4f000406 // movi v6.4s, #0
@@ -18925,7 +18956,7 @@ relu593:
 	WORD $0x4e24f4c4 // fmax v4.4s, v6.4s, v4.4s
 	WORD $0x4f000406 // movi v6.4s, #0
 	WORD $0x4e25f4c5 // fmax v5.4s, v6.4s, v5.4s
-plain592:
+plain596:
 	TBNZ $2, R6, four_464
 	TBZ $1, R6, fewer_464
 	WORD $0xfd000020 // str d0, [x1]
@@ -19020,7 +19051,7 @@ fewer_469:
 four_469:
 	WORD $0x3d800025 // str q5, [x1]
 end_469:
-end555:
+end559:
 	RET
 
 // func sparseGemm128(args *byte)
@@ -19028,25 +19059,25 @@ TEXT ·sparseGemm128(SB), NOSPLIT|NOFRAME, $0-8
 	MOVD args+0(FP), R0
 	MOVD 32(R0), R17
 	CMP $0x00, R17
-	BLE end594
+	BLE end598
 	MOVD 40(R0), R17
 	CMP $0x00, R17
-	BLE end594
+	BLE end598
 	MOVD 0(R0), R1
 	MOVD 16(R0), R2
 	MOVD 24(R0), R3
 	MOVD 40(R0), R6
-tile595:
+tile599:
 	CMP $0x00000040, R6
-	BLT next596
+	BLT next600
 	MOVD R1, R7
 	MOVD R3, R8
 	MOVD 8(R0), R9
 	MOVD 32(R0), R10
-row598:
+row602:
 	MOVD R8, R11
 	TST R11, R11
-	BEQ zeros600
+	BEQ zeros604
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
@@ -19063,8 +19094,8 @@ row598:
 	WORD $0x3dc0356d // ldr q13, [x11, #208]
 	WORD $0x3dc0396e // ldr q14, [x11, #224]
 	WORD $0x3dc03d6f // ldr q15, [x11, #240]
-	JMP ready601
-zeros600:
+	JMP ready605
+zeros604:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
@@ -19081,12 +19112,12 @@ zeros600:
 	WORD $0x4f00040d // movi v13.4s, #0
 	WORD $0x4f00040e // movi v14.4s, #0
 	WORD $0x4f00040f // movi v15.4s, #0
-ready601:
+ready605:
 	MOVD 0(R9), R11
 	ADD $0x08, R9
 	TST R11, R11
-	BEQ summed603
-term602:
+	BEQ summed607
+term606:
 	MOVD 0(R9), R12
 	LSR $0x20, R12
 	ADD R2, R12
@@ -19125,8 +19156,8 @@ term602:
 	WORD $0x4f90122f // fmla v15.4s, v17.4s, v16.s[0]
 	ADD $0x08, R9
 	SUBS $1, R11
-	BNE term602
-summed603:
+	BNE term606
+summed607:
 	MOVD R7, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
@@ -19145,51 +19176,51 @@ summed603:
 	WORD $0x3d80396e // str q14, [x11, #224]
 	WORD $0x3d803d6f // str q15, [x11, #240]
 	SUBS $1, R10
-	BLE last599
+	BLE last603
 	MOVD 56(R0), R17
 	ADD R17, R7
 	TST R8, R8
-	BEQ row598
+	BEQ row602
 	MOVD 80(R0), R17
 	ADD R17, R8
-	JMP row598
-last599:
+	JMP row602
+last603:
 	ADD $0x00000100, R1
 	ADD $0x00000100, R2
 	TST R3, R3
-	BEQ same597
+	BEQ same601
 	ADD $0x00000100, R3
-same597:
+same601:
 	SUBS $0x00000040, R6
-	JMP tile595
-next596:
-tile604:
+	JMP tile599
+next600:
+tile608:
 	CMP $0x00000010, R6
-	BLT next605
+	BLT next609
 	MOVD R1, R7
 	MOVD R3, R8
 	MOVD 8(R0), R9
 	MOVD 32(R0), R10
-row607:
+row611:
 	MOVD R8, R11
 	TST R11, R11
-	BEQ zeros609
+	BEQ zeros613
 	WORD $0x3dc00160 // ldr q0, [x11, #0]
 	WORD $0x3dc00561 // ldr q1, [x11, #16]
 	WORD $0x3dc00962 // ldr q2, [x11, #32]
 	WORD $0x3dc00d63 // ldr q3, [x11, #48]
-	JMP ready610
-zeros609:
+	JMP ready614
+zeros613:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready610:
+ready614:
 	MOVD 0(R9), R11
 	ADD $0x08, R9
 	TST R11, R11
-	BEQ summed612
-term611:
+	BEQ summed616
+term615:
 	MOVD 0(R9), R12
 	LSR $0x20, R12
 	ADD R2, R12
@@ -19204,44 +19235,44 @@ term611:
 	WORD $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD $0x08, R9
 	SUBS $1, R11
-	BNE term611
-summed612:
+	BNE term615
+summed616:
 	MOVD R7, R11
 	WORD $0x3d800160 // str q0, [x11, #0]
 	WORD $0x3d800561 // str q1, [x11, #16]
 	WORD $0x3d800962 // str q2, [x11, #32]
 	WORD $0x3d800d63 // str q3, [x11, #48]
 	SUBS $1, R10
-	BLE last608
+	BLE last612
 	MOVD 56(R0), R17
 	ADD R17, R7
 	TST R8, R8
-	BEQ row607
+	BEQ row611
 	MOVD 80(R0), R17
 	ADD R17, R8
-	JMP row607
-last608:
+	JMP row611
+last612:
 	ADD $0x00000040, R1
 	ADD $0x00000040, R2
 	TST R3, R3
-	BEQ same606
+	BEQ same610
 	ADD $0x00000040, R3
-same606:
+same610:
 	SUBS $0x00000010, R6
-	JMP tile604
-next605:
+	JMP tile608
+next609:
 	TST R6, R6
-	BLE end594
+	BLE end598
 	MOVD R6, R7
 	SUBS $0x0c, R7
-	BLE fewer615
+	BLE fewer619
 	MOVD R3, R3
 	MOVD 8(R0), R6
 	MOVD 32(R0), R8
-row616:
+row620:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros618
+	BEQ zeros622
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	WORD $0x3dc00922 // ldr q2, [x9, #32]
@@ -19261,18 +19292,18 @@ fewer_470:
 four_470:
 	WORD $0x3dc00203 // ldr q3, [x16]
 end_470:
-	JMP ready619
-zeros618:
+	JMP ready623
+zeros622:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
 	WORD $0x4f000403 // movi v3.4s, #0
-ready619:
+ready623:
 	MOVD 0(R6), R9
 	ADD $0x08, R6
 	TST R9, R9
-	BEQ summed621
-term620:
+	BEQ summed625
+term624:
 	MOVD 0(R6), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -19302,8 +19333,8 @@ end_471:
 	WORD $0x4f8410a3 // fmla v3.4s, v5.4s, v4.s[0]
 	ADD $0x08, R6
 	SUBS $1, R9
-	BNE term620
-summed621:
+	BNE term624
+summed625:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -19324,27 +19355,27 @@ four_472:
 	WORD $0x3d800203 // str q3, [x16]
 end_472:
 	SUBS $1, R8
-	BLE last617
+	BLE last621
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row616
+	BEQ row620
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row616
-last617:
-	JMP end594
-fewer615:
+	JMP row620
+last621:
+	JMP end598
+fewer619:
 	MOVD R6, R7
 	SUBS $0x08, R7
-	BLE fewer622
+	BLE fewer626
 	MOVD R3, R3
 	MOVD 8(R0), R6
 	MOVD 32(R0), R8
-row623:
+row627:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros625
+	BEQ zeros629
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	WORD $0x3dc00521 // ldr q1, [x9, #16]
 	ADD $32, R9, R16
@@ -19363,17 +19394,17 @@ fewer_473:
 four_473:
 	WORD $0x3dc00202 // ldr q2, [x16]
 end_473:
-	JMP ready626
-zeros625:
+	JMP ready630
+zeros629:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
 	WORD $0x4f000402 // movi v2.4s, #0
-ready626:
+ready630:
 	MOVD 0(R6), R9
 	ADD $0x08, R6
 	TST R9, R9
-	BEQ summed628
-term627:
+	BEQ summed632
+term631:
 	MOVD 0(R6), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -19401,8 +19432,8 @@ end_474:
 	WORD $0x4f831082 // fmla v2.4s, v4.4s, v3.s[0]
 	ADD $0x08, R6
 	SUBS $1, R9
-	BNE term627
-summed628:
+	BNE term631
+summed632:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	WORD $0x3d800521 // str q1, [x9, #16]
@@ -19422,27 +19453,27 @@ four_475:
 	WORD $0x3d800202 // str q2, [x16]
 end_475:
 	SUBS $1, R8
-	BLE last624
+	BLE last628
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row623
+	BEQ row627
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row623
-last624:
-	JMP end594
-fewer622:
+	JMP row627
+last628:
+	JMP end598
+fewer626:
 	MOVD R6, R7
 	SUBS $0x04, R7
-	BLE fewer629
+	BLE fewer633
 	MOVD R3, R3
 	MOVD 8(R0), R6
 	MOVD 32(R0), R8
-row630:
+row634:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros632
+	BEQ zeros636
 	WORD $0x3dc00120 // ldr q0, [x9, #0]
 	ADD $16, R9, R16
 	TBNZ $2, R7, four_476
@@ -19460,16 +19491,16 @@ fewer_476:
 four_476:
 	WORD $0x3dc00201 // ldr q1, [x16]
 end_476:
-	JMP ready633
-zeros632:
+	JMP ready637
+zeros636:
 	WORD $0x4f000400 // movi v0.4s, #0
 	WORD $0x4f000401 // movi v1.4s, #0
-ready633:
+ready637:
 	MOVD 0(R6), R9
 	ADD $0x08, R6
 	TST R9, R9
-	BEQ summed635
-term634:
+	BEQ summed639
+term638:
 	MOVD 0(R6), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -19495,8 +19526,8 @@ end_477:
 	WORD $0x4f821061 // fmla v1.4s, v3.4s, v2.s[0]
 	ADD $0x08, R6
 	SUBS $1, R9
-	BNE term634
-summed635:
+	BNE term638
+summed639:
 	MOVD R1, R9
 	WORD $0x3d800120 // str q0, [x9, #0]
 	ADD $16, R9, R16
@@ -19515,24 +19546,24 @@ four_478:
 	WORD $0x3d800201 // str q1, [x16]
 end_478:
 	SUBS $1, R8
-	BLE last631
+	BLE last635
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row630
+	BEQ row634
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row630
-last631:
-	JMP end594
-fewer629:
+	JMP row634
+last635:
+	JMP end598
+fewer633:
 	MOVD R3, R3
 	MOVD 8(R0), R7
 	MOVD 32(R0), R8
-row636:
+row640:
 	MOVD R3, R9
 	TST R9, R9
-	BEQ zeros638
+	BEQ zeros642
 	TBNZ $2, R6, four_479
 	TBZ $1, R6, fewer_479
 	WORD $0xfd400120 // ldr d0, [x9]
@@ -19548,15 +19579,15 @@ fewer_479:
 four_479:
 	WORD $0x3dc00120 // ldr q0, [x9]
 end_479:
-	JMP ready639
-zeros638:
+	JMP ready643
+zeros642:
 	WORD $0x4f000400 // movi v0.4s, #0
-ready639:
+ready643:
 	MOVD 0(R7), R9
 	ADD $0x08, R7
 	TST R9, R9
-	BEQ summed641
-term640:
+	BEQ summed645
+term644:
 	MOVD 0(R7), R10
 	LSR $0x20, R10
 	ADD R2, R10
@@ -19579,8 +19610,8 @@ end_480:
 	WORD $0x4f811040 // fmla v0.4s, v2.4s, v1.s[0]
 	ADD $0x08, R7
 	SUBS $1, R9
-	BNE term640
-summed641:
+	BNE term644
+summed645:
 	MOVD R1, R9
 	TBNZ $2, R6, four_481
 	TBZ $1, R6, fewer_481
@@ -19597,14 +19628,14 @@ four_481:
 	WORD $0x3d800120 // str q0, [x9]
 end_481:
 	SUBS $1, R8
-	BLE last637
+	BLE last641
 	MOVD 56(R0), R17
 	ADD R17, R1
 	TST R3, R3
-	BEQ row636
+	BEQ row640
 	MOVD 80(R0), R17
 	ADD R17, R3
-	JMP row636
-last637:
-end594:
+	JMP row640
+last641:
+end598:
 	RET

@@ -170,6 +170,15 @@ func (m *machine) exceeds(y, x vec) lanemask {
 	return above
 }
 
+// then writes what a kernel does only if the call asks for it.
+func (q *quads) then(body func()) {
+	plain := q.label("plain")
+	q.CMPQ(q.args.at(fieldThen), operand.U8(0))
+	q.JEQ(jump(plain))
+	body()
+	q.Label(plain)
+}
+
 // reorder moves the pairs of lanes of a vector: from the order of windows in memory to that of loaded windows, or back.
 func (m *machine) reorder(x vec, back bool) vec {
 	if m.neon { // a vector has only two pairs, which are in the same order
@@ -206,20 +215,25 @@ func (m *machine) pairOrder(back bool) operand.Mem {
 	return at
 }
 
-// maxOfFour writes the maximum of each window.
+// maxOfFour writes the maximum of each window, or its ReLU.
 func (m *machine) maxOfFour() {
 	done := m.label("end")
 	q := m.newQuads("MaxOfFour", done)
 	dst, s := q.args.load(fieldDst), m.row(q.args.load(fieldN), m.lanes())
 	q.tails(s)
 	q.rows([]gp{dst}, []op{q.args.at(strideDst)}, func() {
-		m.eachVector(s, func(p place) { m.store(m.reorder(q.load(p).left[0], true), p.of(dst), p.tail) })
+		m.eachVector(s, func(p place) {
+			x := m.reorder(q.load(p).left[0], true)
+			q.then(func() { m.VMOVUPS(m.relu(x), x) })
+			m.store(x, p.of(dst), p.tail)
+		})
 	})
 	m.Label(done)
 	m.end()
 }
 
-// maxOfFourGrad writes b at the first maximum of each window, and 0 at the other places.
+// maxOfFourGrad writes b, or its product with the mask of the ReLU, at the first maximum of each window, and 0 at the
+// other places.
 func (m *machine) maxOfFourGrad() {
 	done := m.label("end")
 	q := m.newQuads("MaxOfFourGrad", done)
@@ -231,6 +245,11 @@ func (m *machine) maxOfFourGrad() {
 		m.eachVector(s, func(p place) {
 			w := q.load(p)
 			gradient := m.reorder(m.load(p.of(b), p.tail), false)
+			q.then(func() {
+				zero := m.vector()
+				m.zero(zero)
+				m.VMULPS(m.greater(w.left[0], zero), gradient, gradient)
+			})
 			second := m.keep(w.lower, gradient)
 			first := m.xorOf(gradient, second)
 			q.storeRow(p, dst, first, w.chosen[0])
