@@ -77,7 +77,7 @@ splits: {count: 1}
 		"{bags: 6000}}\n"))
 }
 
-// Every command ends soon after the first signal and leaves no incomplete file.
+// Every command ends soon after the first signal and leaves no incomplete file. A training says how to go on.
 func TestSignalEndsEveryCommand(t *testing.T) {
 	library := enginetest.Library(t)
 	t.Setenv(onnxruntime.EnvLibrary, library)
@@ -111,6 +111,7 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 		"build wide.yaml -o built",
 		"train large.yaml -o never",
 		"train learner.yaml -o never",
+		"train large.yaml --search --set search.grid.train.lr=[0.1,0.2] -o never",
 		"report small",
 	} {
 		// Alternate between Ctrl-C by a person and SIGTERM by a supervisor.
@@ -125,6 +126,8 @@ func TestSignalEndsEveryCommand(t *testing.T) {
 			}
 			if text := out.String() + errs.String(); !strings.Contains(text, "interrupted") {
 				t.Errorf("the output is\n%s", text)
+			} else if strings.HasPrefix(line, "train") && !strings.Contains(text, "run the command again") {
+				t.Errorf("the output does not say how to go on:\n%s", text)
 			}
 			if flags != nil {
 				dec := json.NewDecoder(out)

@@ -31,7 +31,8 @@ func read(t *testing.T, name string) []byte {
 	return text
 }
 
-// The Job repeats its values consistently. Its rules first keep evicted pods running, and only then consider exit codes.
+// The Job repeats its values consistently. Its rules first keep evicted pods running, and only then consider exit
+// codes.
 func TestExperiment(t *testing.T) {
 	text := read(t, "experiment.yaml")
 	var job batchv1.Job
@@ -56,8 +57,8 @@ func TestExperiment(t *testing.T) {
 		env[e.Name] = e.Value
 	}
 	plan := env["MIPLC_PLAN"]
-	if env["MIPLC_SHARDS"] != fmt.Sprint(*s.Completions) || job.Name != "miplc-"+plan || job.Labels["miplc/plan"] != plan ||
-		s.Template.Labels["miplc/plan"] != plan {
+	if env["MIPLC_SHARDS"] != fmt.Sprint(*s.Completions) || job.Name != "miplc-"+plan ||
+		job.Labels["miplc/plan"] != plan || s.Template.Labels["miplc/plan"] != plan {
 		t.Errorf("%v, %d completions, labels %v and %v", env, *s.Completions, job.Labels, s.Template.Labels)
 	}
 	wrong := bytes.Replace(text, []byte("backoffLimitPerIndex"), []byte("backoffLimitPerIndexes"), 1)

@@ -102,8 +102,8 @@ func dockerfiles(t *testing.T) map[string][]byte {
 	}
 	files := map[string][]byte{}
 	for _, path := range []string{filepath.Join(dir, "image", "Dockerfile"), filepath.Join(dir, "image",
-		"service.Dockerfile"), filepath.Join(dir, "local", "Dockerfile"), filepath.Join(root, "export", "worker", "Dockerfile"),
-		filepath.Join(root, "internal", "release", "Dockerfile")} {
+		"service.Dockerfile"), filepath.Join(dir, "local", "Dockerfile"), filepath.Join(root, "export", "worker",
+		"Dockerfile"), filepath.Join(root, "internal", "release", "Dockerfile")} {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

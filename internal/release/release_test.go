@@ -120,7 +120,8 @@ func wheels(t *testing.T, version, cache, binary string) {
 			t.Fatal(err)
 		}
 		defer files.Close()
-		for _, name := range []string{"miplc/__init__.py", "miplc/py.typed", "miplc-" + version[1:] + ".dist-info/licenses/LICENSE"} {
+		for _, name := range []string{"miplc/__init__.py", "miplc/py.typed",
+			"miplc-" + version[1:] + ".dist-info/licenses/LICENSE"} {
 			if _, err := fs.Stat(files, name); err != nil {
 				t.Error(err)
 			}

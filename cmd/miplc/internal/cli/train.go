@@ -107,13 +107,21 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrain(cmd.Context(), o) },
 	}
+	console.OutputFlag(cmd, &o.Dir, "DIR", "folder of the run")
+	checkOutput := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		if o.Dir == "" && len(args) == 0 {
+			return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs " +
+				"lists the shipped specs")
+		}
+		return checkOutput(cmd, args)
+	}
 	o.flags(cmd.Flags())
 	return cmd
 }
 
 // flags declares the flags of the command.
 func (o *trainOptions) flags(f *pflag.FlagSet) {
-	f.StringVarP(&o.Dir, "output", "o", "", "folder of the run (required)")
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	placeFlags(o.Console, f, &o.Place, "engine to train with, the same as --set train.engine=")
 	console.LibraryFlag(f, &o.Library)
@@ -148,6 +156,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
+	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted before the training: %s is as it was; run the command again", o.Dir))
 	specs, err := o.resumed()
 	if err == nil && specs == nil {
 		specs, err = o.specs()
@@ -168,6 +177,8 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return o.explain(err)
 	}
 	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
+	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted: if %s has a checkpoint, miplc train --resume -o %[1]s continues, "+
+		"else run the command again", o.Dir))
 	if o.Search {
 		return o.search(ctx, trials)
 	}
@@ -241,11 +252,6 @@ func (o *trainOptions) train(ctx context.Context, trials []*train.Trial) error {
 func (o *trainOptions) complete() error {
 	single := len(o.Seeds)+len(o.Splits)+len(o.Grid)+len(o.Settings) == 0
 	switch {
-	case o.Dir == "" && o.Spec == "":
-		return console.Usagef("miplc train: SPEC and -o DIR are missing, as in miplc train quickstart -o run; miplc specs " +
-			"lists the shipped specs")
-	case o.Dir == "":
-		return console.Usagef("miplc train: -o DIR is missing: the folder for the results")
 	case o.Resume && o.Force:
 		return console.Usagef("miplc train: --resume continues a run and --force starts it again: give only one of them")
 	case !o.Search && (o.Trials > 0 || o.Budget > 0):

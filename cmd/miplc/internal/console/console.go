@@ -32,8 +32,9 @@ type Console struct {
 	timeAfterSignal atomic.Int64 // a time.Duration
 	exitCode        atomic.Int64 // exit code if a signal ends the command; 0: ExitFailed
 	lock            sync.Mutex
-	answered        bool // a result was printed
-	ended           bool // by a signal: print nothing more
+	interruption    string // what a signal leaves, see SayIfInterrupted
+	answered        bool   // a result was printed
+	ended           bool   // by a signal: print nothing more
 }
 
 // System returns the console of the process.
@@ -82,6 +83,14 @@ const LastEpochs = 20 * time.Second
 func (c *Console) AllowAfterSignal(atMost time.Duration, exitCode int) {
 	c.exitCode.Store(int64(exitCode))
 	c.timeAfterSignal.Store(int64(atMost))
+}
+
+// SayIfInterrupted sets the error of a command that a signal ends from now on: what it leaves, and how to go on. Without
+// it, the error is that the command was interrupted.
+func (c *Console) SayIfInterrupted(text string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.interruption = text
 }
 
 // InterruptedCode returns the exit code if a signal ends the command now.

@@ -3,6 +3,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -83,6 +84,9 @@ func (c *Console) report(err error) int {
 	if errors.As(err, &failure) {
 		code = failure.Code
 	}
+	if err.Error() == context.Canceled.Error() && errors.Is(err, context.Canceled) {
+		err = errors.New(cmp.Or(c.interruption, "interrupted"))
+	}
 	if c.JSON {
 		if werr := writeJSON(c.Out, failureObject(err, failure, code)); werr != nil {
 			fmt.Fprintf(c.Err, "error: %v\n", werr)
@@ -90,17 +94,9 @@ func (c *Console) report(err error) int {
 		return code
 	}
 	if failure == nil || failure.Err != nil {
-		diag.Render(c.Err, readable(err))
+		diag.Render(c.Err, err)
 	}
 	return code
-}
-
-// readable replaces errors with unclear messages.
-func readable(err error) error {
-	if errors.Is(err, context.Canceled) && err.Error() == context.Canceled.Error() {
-		return errors.New("interrupted")
-	}
-	return err
 }
 
 // Problem is one error in JSON. Line and column count from 1 and are omitted if unknown.
@@ -119,9 +115,9 @@ func Problems(err error) (problems []Problem, more int) {
 	if err == nil {
 		return nil, 0
 	}
-	list, ok := diag.ListOf(readable(err))
+	list, ok := diag.ListOf(err)
 	if !ok {
-		list = diag.List{{Text: readable(err).Error()}}
+		list = diag.List{{Text: err.Error()}}
 	}
 	list, more = list.Shown()
 	for _, d := range list {

@@ -494,7 +494,8 @@ func (t *translator) general(o op) string {
 // generalInstruction translates an instruction on general registers, and reports whether it is one.
 func (t *translator) generalInstruction(i *ir.Instruction) bool {
 	o := i.Operands
-	name := map[string]string{"ADDQ": "ADD", "SUBQ": "SUBS", "ANDQ": "AND", "SHLQ": "LSL", "SHRQ": "LSR", "DECQ": "SUBS $1,"}[i.Opcode]
+	name := map[string]string{"ADDQ": "ADD", "SUBQ": "SUBS", "ANDQ": "AND", "SHLQ": "LSL", "SHRQ": "LSR",
+		"DECQ": "SUBS $1,"}[i.Opcode]
 	condition, isMove := strings.CutPrefix(i.Opcode, "CMOVQ")
 	switch {
 	case name != "" && len(o) == 1:

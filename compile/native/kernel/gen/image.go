@@ -268,7 +268,8 @@ func (m *machine) xorOf(x, y vec) vec {
 	return d
 }
 
-// storeRow writes a row of windows, with the gradient at the right number of the chosen lanes and the left one of others.
+// storeRow writes a row of windows, with the gradient at the right number of the chosen lanes and the left one of
+// others.
 func (q *quads) storeRow(p place, row gp, gradient vec, chosen lanemask) {
 	right := q.keep(chosen, gradient)
 	left := q.xorOf(gradient, right)

@@ -459,8 +459,8 @@ func (p *product) inner(total [][]vec, tailOf func(j int) *tail) {
 	p.Label(done)
 }
 
-// prefetches reports whether a strip prefetches: not one of few rows, which may be the only one. With AVX2 it slowed down
-// products of wide matrices, and NEON was not measured.
+// prefetches reports whether a strip prefetches: not one of few rows, which may be the only one. With AVX2 it slowed
+// down products of wide matrices, and NEON was not measured.
 func (p *product) prefetches() bool { return p.wide && p.rows > 3 }
 
 // prefetch loads a line that ahead points to and moves the pointer on. Tiles of one vector compute so little for each

@@ -85,7 +85,8 @@ func (m *machine) round(c *[4]vec, key [2]vec, odds lanemask) {
 	*c = [4]vec{high1, low1, high0, low0}
 }
 
-// odds returns every other lane, from the second one on. AVX2 does not need the mask, because its blends have constants.
+// odds returns every other lane, from the second one on. AVX2 does not need the mask, because its blends have
+// constants.
 func (m *machine) odds() (odds lanemask) {
 	if m.wide {
 		bits := m.GP64()
@@ -96,8 +97,8 @@ func (m *machine) odds() (odds lanemask) {
 	return odds
 }
 
-// product64 returns the low and the high words of the products of words with a constant. VPMULUDQ multiplies every other
-// word, UMULL and UMULL2 the first and the last two.
+// product64 returns the low and the high words of the products of words with a constant. VPMULUDQ multiplies every
+// other word, UMULL and UMULL2 the first and the last two.
 func (m *machine) product64(x vec, factor uint32, odds lanemask) (low, high vec) {
 	if m.neon {
 		f := m.integer(factor)

@@ -112,7 +112,9 @@ func (m *machine) sumRows(name string, product bool) {
 	if product {
 		m.CMPQ(args.at(fieldN), operand.U32(shortRow))
 		m.JGT(jump(alone))
-		m.together(left, rowsTogether, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() { several(rowsTogether) })
+		m.together(left, rowsTogether, []gp{dst, a}, []op{operand.U8(elem), args.at(strideA)}, func() {
+			several(rowsTogether)
+		})
 		m.TESTQ(left, left)
 		m.JEQ(jump(done))
 		m.Label(alone)
@@ -122,8 +124,8 @@ func (m *machine) sumRows(name string, product bool) {
 	m.end()
 }
 
-// rowsTogether is the number of rows of at most shortRow numbers that share each vector of the other factor. Processors read
-// several long rows from memory at once more slowly than one after the other.
+// rowsTogether is the number of rows of at most shortRow numbers that share each vector of the other factor. Processors
+// read several long rows from memory at once more slowly than one after the other.
 const (
 	rowsTogether = 4
 	shortRow     = 128
