@@ -227,11 +227,10 @@ func stageFile(to, from string) error {
 	if err != nil {
 		return err
 	}
-	defer out.Discard()
-	if _, err := io.Copy(out, in); err != nil {
+	return out.Fill(func(w io.Writer) error {
+		_, err := io.Copy(w, in)
 		return err
-	}
-	return out.Commit()
+	})
 }
 
 // startLibrary starts the copied onnxruntime library, if there is one, unless the user has named another one.

@@ -131,11 +131,7 @@ func Save(path string, d *data.Dataset) error {
 	if err != nil {
 		return err
 	}
-	defer f.Discard()
-	if err := Write(f, d, path); err != nil {
-		return err
-	}
-	return f.Commit()
+	return f.Fill(func(w io.Writer) error { return Write(w, d, path) })
 }
 
 // Write writes a dataset in the format of the ending of name, see Writable. A dataset without classes is written

@@ -86,14 +86,7 @@ func (c *hashCache) Put(start, state []byte) {
 	if time.Since(c.last) < c.age {
 		return
 	}
-	f, err := fileio.Create(c.path, fileio.WriteOptions{Force: true})
-	if err != nil {
-		return
-	}
-	defer f.Discard()
 	b := slices.Concat([]byte(hashCacheStart), start, state)
 	sum := sha256.Sum256(b)
-	if _, err := f.Write(append(b, sum[:]...)); err == nil {
-		_ = f.Commit()
-	}
+	_ = fileio.Replace(c.path, append(b, sum[:]...))
 }

@@ -187,6 +187,15 @@ func (f *File) Commit() error {
 	return f.explain(syncFolder(filepath.Dir(f.target)))
 }
 
+// Fill calls write, which writes the content and may work for it, and commits the file; it discards it after an error.
+func (f *File) Fill(write func(io.Writer) error) error {
+	defer f.Discard()
+	if err := write(f); err != nil {
+		return err
+	}
+	return f.Commit()
+}
+
 // Discard removes the temporary file, and the folders that were created for it.
 func (f *File) Discard() {
 	pending.Lock()
@@ -228,11 +237,10 @@ func Write(path string, content []byte, o WriteOptions) error {
 	if err != nil {
 		return err
 	}
-	defer f.Discard()
-	if _, err := f.Write(content); err != nil {
+	return f.Fill(func(w io.Writer) error {
+		_, err := w.Write(content)
 		return err
-	}
-	return f.Commit()
+	})
 }
 
 // Replace writes a file that belongs to miplc and replaces an existing one.

@@ -3,6 +3,8 @@
 package cli
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -80,19 +82,16 @@ func (o *datasetOutput) save(work func() (*data.Dataset, error), inputs ...strin
 	if err != nil {
 		return err
 	}
-	defer out.Discard()
-	set, err := work()
-	if err != nil {
-		return err
-	}
-	write := func() error { return bagfile.Write(out, set, o.Output) }
-	if o.stored {
-		write = func() error { return bagfile.WriteStored(out, set) }
-	}
-	if err := write(); err != nil {
-		return err
-	}
-	if err := out.Commit(); err != nil {
+	var set *data.Dataset
+	if err := out.Fill(func(w io.Writer) (err error) {
+		if set, err = work(); err != nil {
+			return err
+		}
+		if o.stored {
+			return bagfile.WriteStored(w, set)
+		}
+		return bagfile.Write(w, set, o.Output)
+	}); err != nil {
 		return err
 	}
 	bags, instances := set.Bags(), set.Offsets[set.Bags()]

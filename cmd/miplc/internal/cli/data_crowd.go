@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"io"
 	"path/filepath"
 	"slices"
 
@@ -109,15 +110,15 @@ func (o *crowdOptions) writeTable(inputs []string) error {
 	if err != nil {
 		return err
 	}
-	defer out.Discard()
-	table, stats, err := o.distill(o.Classes)
-	if err != nil {
-		return err
-	}
-	if err := generate.WriteCandidates(out, table); err != nil {
-		return err
-	}
-	if err := out.Commit(); err != nil {
+	var stats generate.CrowdStats
+	if err := out.Fill(func(w io.Writer) error {
+		table, found, err := o.distill(o.Classes)
+		if err != nil {
+			return err
+		}
+		stats = found
+		return generate.WriteCandidates(w, table)
+	}); err != nil {
 		return err
 	}
 	return o.Console.Resultf(struct {

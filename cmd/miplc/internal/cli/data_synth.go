@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"io"
 	"math"
 
 	"github.com/spf13/cobra"
@@ -117,13 +118,12 @@ func (o *synthOptions) writePoolSplits(set *data.Dataset) error {
 	if err != nil {
 		return err
 	}
-	defer out.Discard()
-	splits, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, 10, data.SplitSettings{Train: 0.7, Seed: o.Seed})
-	if err != nil {
-		return err
-	}
-	if err := data.WriteSplit(out, splits); err != nil {
-		return err
-	}
-	return out.Commit()
+	return out.Fill(func(w io.Writer) error {
+		splits, err := generate.SplitPools(set.Bags(), set.Classes, o.Pools, 10, data.SplitSettings{Train: 0.7,
+			Seed: o.Seed})
+		if err != nil {
+			return err
+		}
+		return data.WriteSplit(w, splits)
+	})
 }
