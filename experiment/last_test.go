@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/miplc/miplc/runs/prepare"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // The accuracy of a cell with last: 2 is the mean of those of its last two epochs. Nothing
@@ -71,7 +71,7 @@ learners:
 			}
 			continue
 		}
-		if _, spec := errors.AsType[*prepare.SpecError](err); !spec || !strings.Contains(err.Error(), c.want) ||
+		if _, spec := errors.AsType[*diag.InvalidError](err); !spec || !strings.Contains(err.Error(), c.want) ||
 			len(w.ran) > 0 {
 			t.Errorf("%s %s: %v, want ...%s...", c.learner, c.experiment, err, c.want)
 		}

@@ -211,7 +211,7 @@ func checkDuplicates(e *definition.Experiment, loaded map[definition.Coord][]gri
 }
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
-// *prepare.DataError, those of specs *prepare.SpecError.
+// *prepare.DataError, those of specs *diag.InvalidError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, o Work) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: sumOf(e.Text()), experiment: e}
 	for i := range e.Data {
@@ -237,8 +237,8 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 	if len(p.Cells) == 0 {
 		wrong := diag.Diagnostic{Text: "there is nothing to run: no learner, dataset and r of the experiment fit the " +
 			"selection"}
-		return nil, &prepare.SpecError{Err: wrong.WithNote("miplc experiment plan and the keys data, learners and r of the " +
-			"file show what can be selected")}
+		return nil, diag.Invalid(wrong.WithNote("miplc experiment plan and the keys data, learners and r of the " +
+			"file show what can be selected"))
 	}
 	return p, nil
 }
@@ -340,7 +340,7 @@ func (p *Plan) addCells(loaded map[definition.Coord][]gridPoint, sel Selection, 
 	}
 	p.Sets[len(p.Sets)-1].Warnings = slices.Concat(set.Warnings, in.facts.Warnings)
 	if err := errs.Err(); err != nil {
-		return &prepare.SpecError{Err: err}
+		return diag.Invalid(err)
 	}
 	return nil
 }
@@ -364,7 +364,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			pos := cmp.Or(in.splits.Index.Pos, d.Name.Pos)
 			wrong := e.AddSource(diag.Errorf(pos, "splits %d and %d of %s have the same training and test bags: their "+
 				"results would count twice", n, i+1, in.facts.title()))
-			return nil, &prepare.SpecError{Err: wrong.WithNote("reduce count, or correct the index file")}
+			return nil, diag.Invalid(wrong.WithNote("reduce count, or correct the index file"))
 		}
 		in.facts.warn(drawn)
 		list[i], first[hash] = drawn, i+1
@@ -406,7 +406,7 @@ func heldOutError(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 	list, _ := diag.ListOf(err)
 	shown := e.AddSource(diag.Errorf(pos, "%s: %s", in.facts.title(), list[0].Text))
 	shown.Notes = list[0].Notes
-	return &prepare.SpecError{Err: shown}
+	return diag.Invalid(shown)
 }
 
 // checkMeasure returns an error if the measure that chooses is not defined on held-out bags; of names them.
@@ -427,8 +427,8 @@ func checkMeasure(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 	default:
 		of = "the bags that are held out in " + of
 	}
-	return &prepare.SpecError{Err: e.AddSource(diag.Errorf(at, "choose.measure %s is not defined on %s of %s", m.Name, of,
-		in.facts.title()).WithNote("it needs %s", m.Requires()))}
+	return diag.Invalid(e.AddSource(diag.Errorf(at, "choose.measure %s is not defined on %s of %s", m.Name, of,
+		in.facts.title()).WithNote("it needs %s", m.Requires())))
 }
 
 // unlabeled returns an error of a dataset that lacks true labels.
@@ -445,7 +445,7 @@ func anyKnown(set *data.Dataset, bags []int) bool {
 // splitError returns an error of a split at the setting or the index file that does not fit the
 // dataset.
 func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, err error) error {
-	wrong, ok := errors.AsType[*prepare.SpecError](err)
+	wrong, ok := errors.AsType[*diag.InvalidError](err)
 	if !ok {
 		at := d.Name
 		if in.splits.Index.Written() {
@@ -457,7 +457,7 @@ func splitError(e *definition.Experiment, d *definition.DataSet, in *sharedDatas
 	shown := list[0]
 	shown.Pos = cmp.Or(shown.Pos, in.splits.Index.Pos, d.Name.Pos)
 	shown.Text = in.facts.title() + ": " + shown.Text
-	return &prepare.SpecError{Err: e.AddSource(shown)}
+	return diag.Invalid(e.AddSource(shown))
 }
 
 // checkCompiles compiles the specs of a cell for its dataset and checks their measures on all splits,

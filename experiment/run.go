@@ -145,7 +145,7 @@ func newRunner(e *definition.Experiment, o Work) (*runner, error) {
 		err = e.CheckNames(o.Select.Data, o.Select.Learners)
 	}
 	if err != nil {
-		return nil, &prepare.SpecError{Err: err}
+		return nil, diag.Invalid(err)
 	}
 	folder, err := claim(o.Dir, e)
 	if err != nil {

@@ -614,7 +614,7 @@ func TestBadData(t *testing.T) {
 			continue
 		}
 		_, ofData := errors.AsType[*prepare.DataError](err)
-		_, ofSetting := errors.AsType[*prepare.SpecError](err)
+		_, ofSetting := errors.AsType[*diag.InvalidError](err)
 		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting ||
 			!strings.Contains(err.Error(), want) || len(w.ran) > 0 {
 			t.Errorf("%s: %v, want ...%s...", text, err, want)
@@ -622,7 +622,7 @@ func TestBadData(t *testing.T) {
 	}
 	e := parse(t, strings.Replace(tiny, "spec: demipl-md", "spec: demipl-image", 1))
 	_, w, err := run(t, e, Work{Dir: t.TempDir()})
-	var wrong *prepare.SpecError
+	var wrong *diag.InvalidError
 	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), `test.yaml:7:22: learner "md": `) || len(w.ran) > 0 {
 		t.Errorf("images on features: %v", err)
 	}

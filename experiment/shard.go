@@ -14,6 +14,7 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -69,20 +70,13 @@ func ParseShard(text string, getenv func(string) string) (Shard, error) {
 	return s, fmt.Errorf("--shard auto: the environment has no task number (%s)", strings.Join(indices, " or "))
 }
 
-// PlanError reports that a shard does not belong to the plan in the folder, or that an input of the
-// plan has changed.
-type PlanError struct{ Err error }
-
-func (e *PlanError) Error() string { return e.Err.Error() }
-func (e *PlanError) Unwrap() error { return e.Err }
-
-// planErrorf returns a *PlanError.
-func planErrorf(format string, args ...any) error { return &PlanError{fmt.Errorf(format, args...)} }
+// planErrorf returns a *diag.InvalidError.
+func planErrorf(format string, args ...any) error { return diag.Invalid(fmt.Errorf(format, args...)) }
 
 // RunShard computes the cells of one shard that have no result yet. It needs only the folder and
 // may run concurrently with other shards: it locks nothing, removes only its own files, and writes
 // results to its own file. It checks everything that the cells need before the first one runs;
-// these errors are *PlanError. Options that select cells and engines are ignored in favour of the
+// these errors are *diag.InvalidError. Options that select cells and engines are ignored in favour of the
 // plan.
 func RunShard(ctx context.Context, s Shard, o Work) (Progress, error) {
 	shardPlan, err := readShardPlan(o.Dir)
@@ -90,21 +84,21 @@ func RunShard(ctx context.Context, s Shard, o Work) (Progress, error) {
 		return Progress{}, planErrorf("%s was not planned for shards: make it ready with miplc experiment plan", o.Dir)
 	}
 	if err != nil {
-		return Progress{}, &PlanError{err}
+		return Progress{}, diag.Invalid(err)
 	}
 	e, err := shardPlan.openExperiment(s, o.Dir)
 	if err != nil {
 		return Progress{}, err
 	}
 	if err := o.resumeColumns(e); err != nil {
-		return Progress{}, &PlanError{err}
+		return Progress{}, diag.Invalid(err)
 	}
 	groups := shardPlan.Shards[s.I-1].Groups
 	if err := shardPlan.bind(e, groups, o); err != nil {
-		return Progress{}, &PlanError{err}
+		return Progress{}, diag.Invalid(err)
 	}
 	if err := shardPlan.startLibrary(o.Dir); err != nil {
-		return Progress{}, &PlanError{err}
+		return Progress{}, diag.Invalid(err)
 	}
 	have, err := Read(o.Dir)
 	if err != nil {
@@ -136,7 +130,7 @@ func (d *ShardPlan) openExperiment(s Shard, dir string) (*definition.Experiment,
 	}
 	e, err := Open(dir)
 	if err != nil {
-		return nil, &PlanError{err}
+		return nil, diag.Invalid(err)
 	}
 	return e, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/generate"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/train/engines"
@@ -203,7 +204,7 @@ func TestShardsThatDoNotFit(t *testing.T) {
 			if c.change != nil {
 				c.change(t, dir)
 			}
-			var wrong *PlanError
+			var wrong *diag.InvalidError
 			var texts []string
 			for i := range 2 { // the change may affect either shard
 				c.shard.I = i + 1

@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
-	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train/engines"
 )
 
@@ -66,7 +65,7 @@ const (
 // Errors are those of Run. The result has no shards if all cells are done.
 func PlanShards(e *definition.Experiment, o Work, d Sharding) (*ShardPlan, error) {
 	if err := checkShardModels(e); err != nil {
-		return nil, &prepare.SpecError{Err: err}
+		return nil, diag.Invalid(err)
 	}
 	r, err := newRunner(e, o)
 	if err != nil {

@@ -14,7 +14,6 @@ import (
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/onnxruntime"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/runtime"
 	"github.com/miplc/miplc/runtime/onnxgo"
 	"github.com/miplc/miplc/train"
@@ -117,9 +116,9 @@ func checkable(backends []string) ([]string, error) {
 func canCheck(spec *language.Spec) error {
 	has, err := hasLibrary()
 	if s := &spec.Export.Signature; err == nil && !has && s.V == export.SignatureBatch {
-		return &prepare.SpecError{Err: spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the "+
+		return diag.Invalid(spec.AddSource(diag.Errorf(s.Pos, "signature %s needs onnxruntime to check the "+
 			"model, and it is not on this machine, or this miplc was built with CGO_ENABLED=0", s.V).
-			WithNote("install it (miplc runtime install), or set export.signature to %s", export.SignatureBag))}
+			WithNote("install it (miplc runtime install), or set export.signature to %s", export.SignatureBag)))
 	}
 	return err
 }

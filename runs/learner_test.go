@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/miplc/miplc/data/bagfile"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs/prepare"
@@ -160,7 +161,7 @@ func TestKilledFitStartsAgain(t *testing.T) {
 
 func TestLearnerRefuses(t *testing.T) {
 	spec := load(t, "pl-aggd-mean", few...)
-	var wrong *prepare.SpecError
+	var wrong *diag.InvalidError
 	other := *spec
 	other.Data.Classes.V = 9
 	if _, err := prepare.Trials([]*language.Spec{&other}, bagfile.Folder{}, nil); !errors.As(err, &wrong) {

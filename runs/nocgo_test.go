@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/miplc/miplc/runs/prepare"
+	"github.com/miplc/miplc/internal/diag"
 )
 
 // A build without cgo checks models in the engines that it has, and rejects models that need
@@ -24,7 +24,7 @@ func TestWithoutCgo(t *testing.T) {
 		s.TestAccuracy == nil {
 		t.Errorf("checked in %v, want %v; accuracy %v", s.Parity.Engines, want, s.TestAccuracy)
 	}
-	wrong := (*prepare.SpecError)(nil)
+	wrong := (*diag.InvalidError)(nil)
 	if _, err := one(context.Background(), load(t, "quickstart", "export.signature=batch"),
 		Task{Dir: t.TempDir()}); !errors.As(err, &wrong) {
 		t.Errorf("signature batch: error %v", err)

@@ -138,7 +138,7 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 		if t.Data.TrueLists() == nil || m.Name == measure.Accuracy {
 			d = d.WithNote("search.measure: %s and %s need no true labels", train.MeasureLoss, measure.InsideCandidates)
 		}
-		return &prepare.SpecError{Err: spec.AtUserLine(d)}
+		return diag.Invalid(spec.AtUserLine(d))
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
 		if folds == 0 {
 			d = d.WithNote("hold out more with search.holdout, or each bag once with search.folds")
 		}
-		return nil, &prepare.SpecError{Err: t.Program.Spec.AtUserLine(d)}
+		return nil, diag.Invalid(t.Program.Spec.AtUserLine(d))
 	}
 	return inner, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 )
 
@@ -119,5 +118,5 @@ func checkTemperature(t *train.Trial) error {
 	default:
 		return nil
 	}
-	return &prepare.SpecError{Err: t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).WithNote("%s", note))}
+	return diag.Invalid(t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).WithNote("%s", note)))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/prepare"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 )
@@ -150,7 +149,7 @@ func (b *trainCall) train(ctx context.Context) error {
 		specs[n] = withEngine(list[n].Program.Spec, engine)
 		all[i] = specs[n]
 		if err := engines.CheckFittedDevice(list[n].Program.Spec, b.Place.Device); err != nil {
-			return &prepare.SpecError{Err: err}
+			return diag.Invalid(err)
 		}
 	}
 	folders, err := b.claim(list, specs, func() error { return writeList(b.Dir, b.trials, all) })
@@ -238,8 +237,8 @@ func checkDistinct(trials []*train.Trial) error {
 		}
 		id := identity{string(t.Program.Spec.Settings().YAML()), bags[t.Data], t.Split.Hash()}
 		if had := first[id]; had != nil {
-			return &prepare.SpecError{Err: fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them",
-				had.Name, t.Name)}
+			return diag.Invalid(fmt.Errorf("%s and %s have the same settings, bags and split: remove one of them",
+				had.Name, t.Name))
 		}
 		first[id] = t
 	}

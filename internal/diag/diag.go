@@ -94,6 +94,21 @@ func (d Diagnostic) WithSuggestion(text string) Diagnostic {
 	return d
 }
 
+// InvalidError marks a mistake of the user in the command line, a spec or an experiment, as opposed to an error of the data
+// or of the machine.
+type InvalidError struct{ Err error }
+
+func (e *InvalidError) Error() string { return e.Err.Error() }
+func (e *InvalidError) Unwrap() error { return e.Err }
+
+// Invalid marks err as an *InvalidError. It returns nil for nil.
+func Invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &InvalidError{err}
+}
+
 // List collects the diagnostics of a file. It is an error if it is not empty.
 type List []Diagnostic
 

@@ -76,8 +76,8 @@ type ParamFacts struct {
 func Run(ctx context.Context, o Task) (*Manifest, error) {
 	if o.Spec.Fitted() {
 		l := o.Spec.Learner
-		return nil, &prepare.SpecError{Err: o.Spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it "+
-			"is fitted: there is nothing to build", l.Kind.V).WithNote("miplc train fits it and writes model.onnx"))}
+		return nil, diag.Invalid(o.Spec.AddSource(diag.Errorf(l.Kind.Pos, "learner %s has no model before it "+
+			"is fitted: there is nothing to build", l.Kind.V).WithNote("miplc train fits it and writes model.onnx")))
 	}
 	sig, err := buildSignature(o.Spec, o.Data)
 	if err != nil {
@@ -85,7 +85,7 @@ func Run(ctx context.Context, o Task) (*Manifest, error) {
 	}
 	p, err := compile.Compile(o.Spec, sig)
 	if err != nil {
-		return nil, &prepare.SpecError{Err: err}
+		return nil, diag.Invalid(err)
 	}
 	if t := o.Spec.Export.Temperature.V.T; t > 0 {
 		if p, err = p.WithTemperature(t); err != nil {

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
 	"github.com/miplc/miplc/language"
-	"github.com/miplc/miplc/runs/prepare"
 )
 
 func TestLearnerWithoutGraphs(t *testing.T) {
@@ -18,7 +18,7 @@ func TestLearnerWithoutGraphs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := (*prepare.SpecError)(nil)
+	wrong := (*diag.InvalidError)(nil)
 	if _, err := Run(context.Background(), Task{Spec: spec, Dir: t.TempDir()}); !errors.As(err, &wrong) ||
 		!strings.Contains(err.Error(), "nothing to build") {
 		t.Errorf("error %v", err)

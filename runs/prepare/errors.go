@@ -13,12 +13,6 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// SpecError marks an error of the spec, as opposed to the data and the machine.
-type SpecError struct{ Err error }
-
-func (e *SpecError) Error() string { return e.Err.Error() }
-func (e *SpecError) Unwrap() error { return e.Err }
-
 // DataError marks an error of a dataset, as opposed to the spec.
 type DataError struct{ Err error }
 
@@ -39,7 +33,7 @@ var synthFile = regexp.MustCompile(`^([a-z]+-mipl)-r([0-9])\.npz$`)
 // located completes an error of a value of a spec with the line of the user, at data.set if the value has no position.
 // It adds advice to that of a missing dataset of a shipped spec, because most users do not have its file.
 func located(spec *language.Spec, err error) error {
-	if wrong, ok := errors.AsType[*SpecError](err); ok {
+	if wrong, ok := errors.AsType[*diag.InvalidError](err); ok {
 		if d, ok := wrong.Err.(diag.Diagnostic); ok {
 			d.Pos = cmp.Or(d.Pos, spec.Data.Set.Pos)
 			wrong.Err = spec.AtUserLine(d)

@@ -32,8 +32,8 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 		return nil, err
 	}
 	if want := from.SHA256; want.V != "" && !strings.EqualFold(want.V, sum) {
-		return nil, &SpecError{diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s",
-			from.Model.V, sum).WithNote("use the model with the expected hash, or leave train.init.sha256 out")}
+		return nil, diag.Invalid(diag.Errorf(want.Pos, "%s is not the model that train.init.sha256 states: its SHA-256 is %s",
+			from.Model.V, sum).WithNote("use the model with the expected hash, or leave train.init.sha256 out"))
 	}
 	resolved := *spec
 	resolved.Train.Init.SHA256.V = sum
@@ -59,11 +59,11 @@ func parametersFrom(from *language.Init, p *compile.Program, set *data.Dataset, 
 	}
 	model, meta, err := contract.Read(path)
 	if err != nil {
-		return nil, &SpecError{diag.Errorf(from.Model.Pos, "%v", err)}
+		return nil, diag.Invalid(diag.Errorf(from.Model.Pos, "%v", err))
 	}
 	values, missing, err := export.Parameters(model, p)
 	if err != nil {
-		return nil, &SpecError{diag.Errorf(from.Model.Pos, "%s: %v", path, err)}
+		return nil, diag.Invalid(diag.Errorf(from.Model.Pos, "%s: %v", path, err))
 	}
 	var names []string
 	for _, q := range p.Params {
@@ -71,14 +71,14 @@ func parametersFrom(from *language.Init, p *compile.Program, set *data.Dataset, 
 	}
 	for _, except := range from.Except.V {
 		if !slices.Contains(names, except.V) {
-			return nil, &SpecError{diag.Errorf(except.Pos, "train.init.except: the model has no parameter %s", except.V).
-				SuggestOr(diag.Suggest(except.V, names), "it has %s", diag.Words(names))}
+			return nil, diag.Invalid(diag.Errorf(except.Pos, "train.init.except: the model has no parameter %s", except.V).
+				SuggestOr(diag.Suggest(except.V, names), "it has %s", diag.Words(names)))
 		}
 		delete(values, except.V)
 		missing = slices.DeleteFunc(missing, func(m export.Missing) bool { return m.Name == except.V })
 	}
 	if len(missing) > 0 {
-		return nil, &SpecError{unfit(from, missing, len(names))}
+		return nil, diag.Invalid(unfit(from, missing, len(names)))
 	}
 	return values, checkOrder(from, set, meta)
 }
@@ -119,8 +119,8 @@ func checkOrder(from *language.Init, set *data.Dataset, meta *contract.Metadata)
 			slices.Sorted(slices.Values(data))) {
 			return nil
 		}
-		return &SpecError{diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
-			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo)}
+		return diag.Invalid(diag.Errorf(from.Model.Pos, "%s has the %s of the data in another order: %s; the data has %s",
+			from.Model.V, what, diag.Words(model), diag.Words(data)).WithNote("%s", todo))
 	}
 	if len(from.Except.V) == 0 {
 		if err := differ("classes", "give the data the order of the model, in a CSV file with a first line # classes:, or "+

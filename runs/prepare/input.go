@@ -67,7 +67,7 @@ func openFile(spec *language.Spec, folder bagfile.Folder) (*data.Dataset, *encod
 	return set, nil, err
 }
 
-// checkHash returns a *SpecError if data.sha256 is the hash of another dataset.
+// checkHash returns a *diag.InvalidError if data.sha256 is the hash of another dataset.
 func checkHash(d *language.Data, set *data.Dataset) error {
 	want := d.SHA256
 	if want.V == "" {
@@ -77,9 +77,9 @@ func checkHash(d *language.Data, set *data.Dataset) error {
 	if strings.EqualFold(want.V, have) {
 		return nil
 	}
-	return &SpecError{diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s",
+	return diag.Invalid(diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s",
 		d.Set.V, have, want.V).
-		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)")}
+		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)"))
 }
 
 // readingOf returns the options for reading the dataset of a spec. flags are those of the command line.
@@ -170,7 +170,7 @@ func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature
 		return sig, set, "", err
 	}
 	var gone *notFoundError
-	switch err, wrong := located(spec, err), (*SpecError)(nil); {
+	switch err, wrong := located(spec, err), (*diag.InvalidError)(nil); {
 	case errors.As(err, &wrong):
 		return sig, nil, "", wrong.Err
 	case !errors.As(err, &gone):

@@ -11,12 +11,12 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *SpecError,
+// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *diag.InvalidError,
 // wrong index files a *DataError.
 func OpenSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
 	if err != nil {
-		return nil, &SpecError{diag.Errorf(s.Group.Pos, "%v", err)}
+		return nil, diag.Invalid(diag.Errorf(s.Group.Pos, "%v", err))
 	}
 	o := data.SplitSettings{Train: s.Train.V, Folds: s.Folds.V, Fold: s.Fold.V, Validation: s.Validation.V,
 		Groups: data.KeepTogether(groups, set.SameFile), Classes: set.AllClassNames(), Stratify: s.Stratify.V,
@@ -38,8 +38,8 @@ func OpenSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*da
 	}
 	if err == nil && s.Validation.V > 0 {
 		if len(read.Validation) > 0 {
-			return nil, &SpecError{diag.Errorf(s.Validation.Pos, "data.split.validation has no effect: the index file has "+
-				"validation bags")}
+			return nil, diag.Invalid(diag.Errorf(s.Validation.Pos, "data.split.validation has no effect: the index file has "+
+				"validation bags"))
 		}
 		err = read.DrawValidation(set.Bags(), set.TrueLists(), o)
 	}
@@ -93,7 +93,7 @@ func HoldOutFolds(set *data.Dataset, whole *data.Split, grouped bool, o data.Spl
 	return list, nil
 }
 
-// Misfit returns a *SpecError at the setting of the split that does not fit the bags.
+// Misfit returns a *diag.InvalidError at the setting of the split that does not fit the bags.
 func Misfit(s *language.Split, err error) error {
 	wrong, ok := errors.AsType[*data.SplitError](err)
 	if !ok {
@@ -101,5 +101,5 @@ func Misfit(s *language.Split, err error) error {
 	}
 	pos := []diag.Pos{data.SettingTrain: s.Train.Pos, data.SettingFolds: s.Folds.Pos,
 		data.SettingValidation: s.Validation.Pos, data.SettingGroup: s.Group.Pos}[wrong.Setting]
-	return &SpecError{diag.Errorf(pos, "%s", wrong.Text).WithNote("%s", wrong.Note)}
+	return diag.Invalid(diag.Errorf(pos, "%s", wrong.Text).WithNote("%s", wrong.Note))
 }

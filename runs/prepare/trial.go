@@ -11,25 +11,26 @@ import (
 	"github.com/miplc/miplc/data/bagfile"
 	"github.com/miplc/miplc/data/imagebags"
 	"github.com/miplc/miplc/internal/contract"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/train"
 )
 
-// Trial compiles a spec for a dataset. If they do not fit each other the error is a *SpecError. Too
+// Trial compiles a spec for a dataset. If they do not fit each other the error is a *diag.InvalidError. Too
 // little memory is another error.
 func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Trial, error) {
 	sig, err := compile.SignatureOf(spec, set.Shape, set.Classes)
 	if err != nil {
-		return nil, &SpecError{err}
+		return nil, diag.Invalid(err)
 	}
 	p, err := compile.Compile(spec, sig)
 	if err != nil {
-		return nil, &SpecError{err}
+		return nil, diag.Invalid(err)
 	}
 	trial := &train.Trial{Program: p, Data: set, Split: split}
 	if err := trial.CheckMeasures(); err != nil {
-		return nil, &SpecError{err}
+		return nil, diag.Invalid(err)
 	}
 	return trial, CheckStep("training", p, set)
 }
@@ -59,7 +60,7 @@ type opener struct {
 func (o *opener) trial(spec *language.Spec) (*train.Trial, error) {
 	spec = withColumns(spec, o.folder.Reading.Columns)
 	if err := spec.CheckValidation(); err != nil {
-		return nil, &SpecError{err}
+		return nil, diag.Invalid(err)
 	}
 	spec, err := withInit(spec, o.folder)
 	if err != nil {

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/runs"
 	"github.com/miplc/miplc/runs/build"
-	"github.com/miplc/miplc/runs/prepare"
 )
 
 // buildOptions are the options of the command.
@@ -73,15 +71,12 @@ differences as model.failed.json, and the command fails.`,
 func runBuild(ctx context.Context, o *buildOptions) error {
 	var err error
 	if o.Spec, err = language.Load(o.Name, o.Set...); err != nil {
-		return console.Invalid(err)
+		return diag.Invalid(err)
 	}
 	if err := ensureLibrary(ctx, o.Console, o.Library, true); err != nil {
 		return err
 	}
 	m, err := build.Run(ctx, o.Task)
-	if wrong := (*prepare.SpecError)(nil); errors.As(err, &wrong) {
-		return console.Invalid(wrong.Err)
-	}
 	if err != nil {
 		return err
 	}

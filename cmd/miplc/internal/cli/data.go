@@ -76,7 +76,7 @@ type datasetOutput struct {
 // save writes the dataset that work returns. It starts the file before the work, so that errors are reported early.
 func (o *datasetOutput) save(work func() (*data.Dataset, error), inputs ...string) error {
 	if err := bagfile.CheckWritable(o.Output); err != nil {
-		return console.Invalid(err)
+		return diag.Invalid(err)
 	}
 	out, err := o.Console.Create(o.Output, fileio.WriteOptions{Force: o.Force, Inputs: inputs})
 	if err != nil {

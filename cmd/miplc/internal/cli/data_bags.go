@@ -205,7 +205,7 @@ func (o *bagsOptions) generator() (imagebags.Generator, error) {
 	o.SBN.Grid = o.Row.Grid
 	all := []imagebags.Generator{o.Row, o.SBN, o.KMeansSeg, o.SIFT, o.Patches}
 	g := all[slices.IndexFunc(all, func(g imagebags.Generator) bool { return g.Name() == o.Generator })]
-	return g, console.Invalid(g.Check())
+	return g, diag.Invalid(g.Check())
 }
 
 // parseSize parses "224" or "320x240". An empty text is the original size.
@@ -224,7 +224,7 @@ func parseSize(text string) (imagebags.Size, error) {
 			text)
 	}
 	s := imagebags.Size{Width: w, Height: h}
-	return s, console.Invalid(s.Check())
+	return s, diag.Invalid(s.Check())
 }
 
 func (o *bagsOptions) checkCandidates() error {

@@ -141,7 +141,7 @@ func runShard(cmd *cobra.Command, o *experimentOptions) error {
 	}
 	shard, err := experiment.ParseShard(o.Shard, o.Console.Getenv)
 	if err != nil {
-		return console.Invalid(err)
+		return diag.Invalid(err)
 	}
 	if o.Library != "" {
 		if _, err := onnxruntime.Start(o.Library); err != nil {
@@ -194,21 +194,15 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 			"it in the learners of an experiment", o.File)
 	}
 	if err != nil {
-		return nil, console.Invalid(err)
+		return nil, diag.Invalid(err)
 	}
 	return e, ensureLibrary(ctx, o.Console, o.Library, e.KeepModels())
 }
 
-// explain adds the exit code for an invalid file or plan, and advice.
+// explain marks errors of data, and adds the command that continues.
 func (o *experimentOptions) explain(err error) error {
-	var wrong *prepare.SpecError
-	var unfit *experiment.PlanError
 	var stopped *experiment.InterruptedError
 	switch {
-	case errors.As(err, &wrong):
-		return console.Invalid(wrong.Err)
-	case errors.As(err, &unfit):
-		return console.Invalid(unfit.Err)
 	case errors.As(err, new(*prepare.DataError)):
 		return console.WrongData(err)
 	case errors.As(err, &stopped):

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/signal"
 	"runtime"
@@ -78,9 +77,7 @@ func run(ctx context.Context, args []string, con *console.Console) (code int) {
 	err := root.ExecuteContext(ctx)
 	if !ran { // errors of cobra are all about the command line
 		con.JSON = slices.Contains(args, "--json") // a wrong flag may have unset it
-		if !errors.As(err, new(*console.Failure)) {
-			err = console.Invalid(err)
-		}
+		err = diag.Invalid(err)
 	}
 	return con.Report(err)
 }

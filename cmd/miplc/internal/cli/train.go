@@ -170,11 +170,8 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	count := o.Console.Counter("images encoded")
 	trials, err := prepare.Trials(specs, o.Data, prepare.EncodeWith(ctx, count.Progress))
 	count.End()
-	if err != nil && !errors.As(err, new(*prepare.SpecError)) {
-		return console.WrongData(err)
-	}
 	if err != nil {
-		return o.explain(err)
+		return console.WrongData(err)
 	}
 	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
 	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted: if %s has a checkpoint, miplc train --resume -o %[1]s continues, "+
@@ -273,14 +270,9 @@ func (o *trainOptions) complete() error {
 	return nil
 }
 
-// explain adds the exit code of an invalid spec, and the command that continues.
+// explain adds the command that continues.
 func (o *trainOptions) explain(err error) error {
-	var wrong *prepare.SpecError
-	var stopped *runs.InterruptedError
-	switch {
-	case errors.As(err, &wrong):
-		return console.Invalid(wrong.Err)
-	case errors.As(err, &stopped) && stopped.Resumable:
+	if stopped := (*runs.InterruptedError)(nil); errors.As(err, &stopped) && stopped.Resumable {
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with: miplc train --resume -o %s", err, o.Dir))
 	}
 	return err

@@ -56,7 +56,7 @@ func (o *trainOptions) searchTrials() ([]*language.Spec, error) {
 	}
 	list, settings, err := base.Trials()
 	if err != nil {
-		return nil, console.Invalid(err)
+		return nil, diag.Invalid(err)
 	}
 	o.plan = &runs.SearchPlan{Rules: base.Search, Specs: list, Settings: settings}
 	return list, nil

@@ -93,7 +93,7 @@ func (o *trainOptions) invalid(err error) error {
 	case definition.IsExperiment(o.Spec):
 		return console.Usagef("miplc train: %s is an experiment: run miplc experiment %[1]s -o DIR", o.Spec)
 	}
-	return console.Invalid(err)
+	return diag.Invalid(err)
 }
 
 // choices returns the values of each setting of --split-numbers, --seeds, --grid and --setting.

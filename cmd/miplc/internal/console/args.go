@@ -67,7 +67,7 @@ func Group(con *Console, cmd *cobra.Command) {
 			return unknownCommand(cmd, args[0])
 		}
 		if con.JSON {
-			return Invalid(seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: no command given", cmd.CommandPath())}))
+			return diag.Invalid(seeHelp(cmd, diag.Diagnostic{Text: fmt.Sprintf("%s: no command given", cmd.CommandPath())}))
 		}
 		return cmd.Help()
 	}
@@ -81,7 +81,7 @@ func Help(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			cmd, rest, err := root.Find(args)
 			if err != nil {
-				return Invalid(err)
+				return diag.Invalid(err)
 			}
 			if len(rest) > 0 {
 				return unknownCommand(cmd, rest[0])
@@ -104,12 +104,12 @@ func unknownCommand(parent *cobra.Command, name string) error {
 		}
 	}
 	d.Suggestion = cmp.Or(d.Suggestion, diag.Suggest(name, names))
-	return Invalid(seeHelp(parent, d))
+	return diag.Invalid(seeHelp(parent, d))
 }
 
 // FlagError adds the probably intended flag to an error of the flag parser. Errors of Check are complete.
 func FlagError(cmd *cobra.Command, err error) error {
-	if wrong, ok := errors.AsType[*Failure](err); ok {
+	if wrong, ok := errors.AsType[*diag.InvalidError](err); ok {
 		return wrong
 	}
 	d := diag.Diagnostic{Text: fmt.Sprintf("%s: %v", cmd.CommandPath(), err)}
@@ -123,7 +123,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 			d.Suggestion = "--" + s
 		}
 	}
-	return Invalid(seeHelp(cmd, d))
+	return diag.Invalid(seeHelp(cmd, d))
 }
 
 func seeHelp(cmd *cobra.Command, d diag.Diagnostic) error {
@@ -132,5 +132,5 @@ func seeHelp(cmd *cobra.Command, d diag.Diagnostic) error {
 
 // CheckWord checks the value of an argument.
 func CheckWord(argument, word string, known ...string) error {
-	return Invalid(diag.CheckWord(argument, word, known))
+	return diag.Invalid(diag.CheckWord(argument, word, known))
 }

@@ -37,16 +37,12 @@ func (f *Failure) Error() string {
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Invalid marks err as an error of the user: a wrong command line or an invalid spec.
-func Invalid(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &Failure{Code: ExitInvalid, Err: err}
-}
-
-// WrongData marks err as an error of a dataset: the JSON object then has "wrong": "data".
+// WrongData marks err as an error of a dataset, unless it is a *diag.InvalidError: the JSON object then has
+// "wrong": "data".
 func WrongData(err error) error {
+	if errors.As(err, new(*diag.InvalidError)) {
+		return err
+	}
 	return &Failure{Code: ExitFailed, Err: err, Result: map[string]string{"wrong": "data"}}
 }
 
@@ -54,7 +50,7 @@ func WrongData(err error) error {
 func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
 
 // Usagef returns an error about the command line.
-func Usagef(format string, args ...any) error { return Invalid(fmt.Errorf(format, args...)) }
+func Usagef(format string, args ...any) error { return diag.Invalid(fmt.Errorf(format, args...)) }
 
 // Report prints err as text or JSON and returns the exit code.
 func (c *Console) Report(err error) int {
@@ -81,8 +77,11 @@ func (c *Console) Interrupt() int {
 func (c *Console) report(err error) int {
 	code := ExitFailed
 	var failure *Failure
-	if errors.As(err, &failure) {
+	switch {
+	case errors.As(err, &failure):
 		code = failure.Code
+	case errors.As(err, new(*diag.InvalidError)):
+		code = ExitInvalid
 	}
 	if err.Error() == context.Canceled.Error() && errors.Is(err, context.Canceled) {
 		err = errors.New(cmp.Or(c.interruption, "interrupted"))

@@ -58,7 +58,7 @@ func Check(flags *pflag.FlagSet, name string, check func(what, word string) erro
 	f.Value = setter{to, func(word string) error {
 		if word != f.DefValue {
 			if err := check("--"+name, word); err != nil {
-				return Invalid(err)
+				return diag.Invalid(err)
 			}
 		}
 		return to.Set(word)
