@@ -98,8 +98,8 @@ func loadSpecs(e *definition.Experiment) (map[definition.Coord][]gridPoint, erro
 	return loaded, errs.Err()
 }
 
-// loadCells reads the specs of all cells. Of learners with errors, and of those whose datasets all have errors, it checks
-// only single settings.
+// loadCells reads the specs of all cells. Of learners with errors, and of those whose datasets all have errors, it
+// checks only single settings.
 func loadCells(e *definition.Experiment, errs *diag.List) map[definition.Coord][]gridPoint {
 	loaded, cache := map[definition.Coord][]gridPoint{}, map[string]*language.Spec{}
 	for i := range e.Learners {

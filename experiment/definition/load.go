@@ -23,9 +23,9 @@ func Load(name string, overrides ...string) (*Experiment, error) {
 	return e, nil
 }
 
-// Draft is like Load, but also returns the correct parts of an experiment with errors, so that its specs can be checked.
-// Settings with errors are missing in a draft, and Faulty marks their datasets and learners. The experiment is nil if the
-// file cannot be read at all.
+// Draft is like Load, but also returns the correct parts of an experiment with errors, so that its specs can be
+// checked. Settings with errors are missing in a draft, and Faulty marks their datasets and learners. The experiment is
+// nil if the file cannot be read at all.
 func Draft(name string, overrides ...string) (*Experiment, error) {
 	file, src, err := Language.ReadNamed(name)
 	if err != nil {
@@ -84,8 +84,8 @@ func draft(file string, src []byte, overrides []schema.Override) (*Experiment, e
 	return e, c.errs.Err()
 }
 
-// markFaulty marks the entries of data, learners and report in which the reader found an error: for each error, the last
-// entry that starts before it.
+// markFaulty marks the entries of data, learners and report in which the reader found an error: for each error, the
+// last entry that starts before it.
 func (c *checker) markFaulty(r *schema.Reader) {
 	type entry struct {
 		pos    diag.Pos

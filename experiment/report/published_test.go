@@ -61,9 +61,9 @@ func readPublished(t *testing.T, file string, splits int) *published {
 			t.Fatalf("%s: %v", e.Name.V, err)
 		}
 		at, split := l.AllSplits(), l.Split
-		if !slices.Contains(d.order, at) || split != len(d.values[at])+1 || split > splits || l.Accuracy <= 0 || l.Accuracy > 1 ||
-			l.PyTorch > 0 && split != len(p.torch[at])+1 {
-			t.Fatalf("%s: %v with accuracy %v does not follow split %d of a cell", e.Name.V, l.Coord, l.Accuracy, len(d.values[at]))
+		if known := len(d.values[at]); !slices.Contains(d.order, at) || split != known+1 || split > splits ||
+			l.Accuracy <= 0 || l.Accuracy > 1 || l.PyTorch > 0 && split != len(p.torch[at])+1 {
+			t.Fatalf("%s: %v with accuracy %v does not follow split %d of a cell", e.Name.V, l.Coord, l.Accuracy, known)
 		}
 		if split == 1 {
 			d.values[at], p.torch[at] = map[int]float64{}, map[int]float64{}
@@ -102,8 +102,7 @@ func (p *published) paper(at definition.Coord) Entry {
 }
 
 func (r *Row) add(cells ...Entry) { r.Cells = append(r.Cells, cells...) }
-
-func text(s string) Entry { return Entry{Text: s} }
+func text(s string) Entry         { return Entry{Text: s} }
 
 func (t *Table) String() string {
 	var b bytes.Buffer
@@ -119,7 +118,8 @@ func (p *published) means(at definition.Coord) []Entry {
 }
 
 // list returns a table with a row for each cell that is selected.
-func (p *published) list(selected func(definition.Coord) bool, columns func(definition.Coord) []Entry, names ...string) string {
+func (p *published) list(selected func(definition.Coord) bool, columns func(definition.Coord) []Entry,
+	names ...string) string {
 	table := &Table{Head: heads(append([]string{"learner", "dataset", "r"}, names...)...)}
 	for _, at := range p.order {
 		if selected(at) {
@@ -219,9 +219,8 @@ func TestPublishedTables(t *testing.T) {
 	share := func(at definition.Coord) bool { return strings.Contains(at.Data, "%") }
 	tables["rc"] = rc.list(func(definition.Coord) bool { return true }, rc.means, "miplc", "paper, ten splits")
 	tables["authors shares"] = authors.list(share, authors.means, "miplc", "paper, ten splits")
-	tables["authors"] = authors.list(func(at definition.Coord) bool { return !share(at) }, func(at definition.Coord) []Entry {
-		return append(authors.bySplit(at), authors.paper(at))
-	}, "miplc, splits 1, 2, ...", "mean", "PyTorch, same bags and splits", "mean", "paper, ten splits")
+	tables["authors"] = authors.list(func(at definition.Coord) bool { return !share(at) },
+		func(at definition.Coord) []Entry { return append(authors.bySplit(at), authors.paper(at)) }, "miplc, splits 1, 2, ...", "mean", "PyTorch, same bags and splits", "mean", "paper, ten splits")
 	testsupport.CheckLanguageTables(t, "../../docs/paper-results.md", tables)
 	peers := methods.list(func(at definition.Coord) bool { return len(methods.torch[at]) > 0 }, methods.bySplit,
 		"miplc, splits 1, 2, ...", "mean", "PyTorch", "mean")

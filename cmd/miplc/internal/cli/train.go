@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/miplc/miplc/cmd/miplc/internal/console"
 	"github.com/miplc/miplc/data"
@@ -107,6 +106,12 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 		Args: console.Args(console.Arg("[SPEC]", &o.Spec)),
 		RunE: func(cmd *cobra.Command, _ []string) error { return runTrain(cmd.Context(), o) },
 	}
+	o.flags(cmd)
+	return cmd
+}
+
+// flags declares the flags of the command.
+func (o *trainOptions) flags(cmd *cobra.Command) {
 	console.OutputFlag(cmd, &o.Dir, "DIR", "folder of the run")
 	checkOutput := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -116,12 +121,7 @@ If no onnxruntime library is found, the command downloads it into the cache of m
 		}
 		return checkOutput(cmd, args)
 	}
-	o.flags(cmd.Flags())
-	return cmd
-}
-
-// flags declares the flags of the command.
-func (o *trainOptions) flags(f *pflag.FlagSet) {
+	f := cmd.Flags()
 	f.StringArrayVar(&o.Set, "set", nil, "override of a value of the spec, e.g. train.epochs=5 (repeatable)")
 	placeFlags(o.Console, f, &o.Place, "engine to train with, the same as --set train.engine=")
 	console.LibraryFlag(f, &o.Library)
@@ -156,7 +156,8 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted before the training: %s is as it was; run the command again", o.Dir))
+	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted before the training: %s is as it was; run the command again",
+		o.Dir))
 	specs, err := o.resumed()
 	if err == nil && specs == nil {
 		specs, err = o.specs()
@@ -174,8 +175,8 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 		return console.WrongData(err)
 	}
 	o.Console.AllowAfterSignal(console.LastEpochs, console.ExitInterrupted)
-	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted: if %s has a checkpoint, miplc train --resume -o %[1]s continues, "+
-		"else run the command again", o.Dir))
+	o.Console.SayIfInterrupted(fmt.Sprintf("interrupted: if %s has a checkpoint, miplc train --resume -o %[1]s "+
+		"continues, else run the command again", o.Dir))
 	if o.Search {
 		return o.search(ctx, trials)
 	}

@@ -85,8 +85,8 @@ func (c *Console) AllowAfterSignal(atMost time.Duration, exitCode int) {
 	c.timeAfterSignal.Store(int64(atMost))
 }
 
-// SayIfInterrupted sets the error of a command that a signal ends from now on: what it leaves, and how to go on. Without
-// it, the error is that the command was interrupted.
+// SayIfInterrupted sets the error of a command that a signal ends from now on: what it leaves, and how to go on.
+// Without it, the error is that the command was interrupted.
 func (c *Console) SayIfInterrupted(text string) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
