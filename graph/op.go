@@ -84,6 +84,8 @@ type opDef struct {
 	ranges   rangeFunc
 	grad     gradFunc // nil: not differentiable; no gradient flows if flat is set
 	flat     bool     // the gradient is zero: constant almost everywhere, or a stop
+	mask     bool     // the values are 0 or 1, whatever the inputs are
+	view     bool     // the values are those of the input, renamed or repeated, and need no memory
 	// number is the function of an element-wise op with one input and without static arguments.
 	number func(float64) float64
 	// alone is the op that computes a segment op for a single bag: along the first axis, see SingleBag.
@@ -175,6 +177,12 @@ func (d opDef) multiplies(products func(n *Node, instances, bags int) float64) o
 // flat marks an op whose gradient is zero.
 func flat(d opDef) opDef { d.grad, d.flat = nil, true; return d }
 
+// mask marks an op whose values are 0 or 1.
+func mask(d opDef) opDef { d.mask = true; return flat(d) }
+
+// view marks an op that only renames or repeats values.
+func view(d opDef) opDef { d.view = true; return d }
+
 var ops [numOps]opDef
 
 // The table is filled here because its functions refer to the table.
@@ -209,7 +217,7 @@ func elementwiseOps() map[Op]opDef {
 		OpClamp: {name: "Clamp", class: elementwise, arity: 1, shape: shapeClamp, eval: evalClamp,
 			ranges: columnwise(rangeOfClamp), grad: grad1(gradClamp), text: textOfClamp},
 		OpStopGrad: {name: "StopGrad", class: elementwise, arity: 1, shape: shapeSame, eval: evalCopy, ranges: rangesOf(0),
-			flat: true},
+			flat: true, view: true},
 
 		OpAdd:            binaryOp("Add", func(x, y float64) float64 { return x + y }, columnwise(rangeOfAdd), gradAdd),
 		OpSub:            binaryOp("Sub", func(x, y float64) float64 { return x - y }, columnwise(rangeOfSub), gradSub),
@@ -217,8 +225,8 @@ func elementwiseOps() map[Op]opDef {
 		OpDiv:            binaryOp("Div", func(x, y float64) float64 { return x / y }, columnwise(rangeOfDiv), gradDiv),
 		OpMaximum:        binaryOp("Maximum", math.Max, risingInBoth(math.Max), gradMaximum),
 		OpMinimum:        binaryOp("Minimum", math.Min, risingInBoth(math.Min), gradMinimum),
-		OpGreater:        flat(binaryOp("Greater", greater, comparing(greater), nil)),
-		OpGreaterOrEqual: flat(binaryOp("GreaterOrEqual", greaterOrEqual, comparing(greaterOrEqual), nil)),
+		OpGreater:        mask(binaryOp("Greater", greater, comparing(greater), nil)),
+		OpGreaterOrEqual: mask(binaryOp("GreaterOrEqual", greaterOrEqual, comparing(greaterOrEqual), nil)),
 	}
 }
 
@@ -228,11 +236,11 @@ func otherOps() map[Op]opDef {
 			gradMatMul).multiplies(productsOfMatMul),
 		OpTranspose: arrayOp("Transpose", shapeTranspose, nil, evalTranspose, rangesOfTranspose,
 			gradTranspose).prints(textOfPerm),
-		OpReshape: arrayOp("Reshape", shapeReshape, combinesReshape, evalCopy, rangesOf(0), gradReshape),
-		OpExpand:  arrayOp("Expand", shapeExpand, nil, evalExpand, rangesOf(0), gradExpand),
+		OpReshape: view(arrayOp("Reshape", shapeReshape, combinesReshape, evalCopy, rangesOf(0), gradReshape)),
+		OpExpand:  view(arrayOp("Expand", shapeExpand, nil, evalExpand, rangesOf(0), gradExpand)),
 		OpSum:     arrayOp("Sum", shapeReduce, combinesAxes, evalSum, rangesOfSum, gradSum).prints(textOfAxes),
 		OpMax:     ofMaximum(arrayOp("Max", shapeReduce, combinesAxes, evalMax, rangesOfMax, gradMax)).prints(textOfAxes),
-		OpMaxMask: ofMaximum(flat(arrayOp("MaxMask", shapeMaxMask, combinesAxes, evalMaxMask, within(0, 1),
+		OpMaxMask: ofMaximum(mask(arrayOp("MaxMask", shapeMaxMask, combinesAxes, evalMaxMask, within(0, 1),
 			nil))).prints(textOfAxes),
 		OpConcat: arraysOp("Concat", -1, shapeConcat, combinesAxis, evalConcat, rangesOfConcat,
 			gradConcat).prints(textOfAxis),
@@ -250,7 +258,7 @@ func otherOps() map[Op]opDef {
 			gradSegmentSum),
 		OpSegmentMax: ofMaximum(segmentOp("SegmentMax", OpMax, shapeOfRows(N, B), combinesRows, evalMax, rangesOf(0),
 			gradSegmentMax)),
-		OpSegmentMaxMask: flat(segmentOp("SegmentMaxMask", OpMaxMask, shapeOfRows(N, N), combinesRows, evalMaxMask,
+		OpSegmentMaxMask: mask(segmentOp("SegmentMaxMask", OpMaxMask, shapeOfRows(N, N), combinesRows, evalMaxMask,
 			within(0, 1), nil)),
 		OpSegmentSoftmax: alike(segmentOp("SegmentSoftmax", OpSoftmax, shapeOfRows(N, N), combinesRows, evalSoftmax,
 			within(0, 1), gradSegmentSoftmax)),

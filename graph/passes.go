@@ -236,7 +236,7 @@ func simplify(b *Builder, n *Node, in []*Node) *Node {
 	case OpTranspose:
 		return simpleTranspose(b, n.Attrs.Perm, in[0])
 	case OpMul:
-		if zero(in[0]) && mask(in[1]) || zero(in[1]) && mask(in[0]) {
+		if zero(in[0]) && isMask(in[1]) || zero(in[1]) && isMask(in[0]) {
 			return b.Fill(0, n.Shape)
 		}
 	case OpReshape:
@@ -261,16 +261,10 @@ func simplify(b *Builder, n *Node, in []*Node) *Node {
 	return nil
 }
 
-// mask reports whether the values of a node are 0 or 1, whatever its inputs are. Other
+// isMask reports whether the values of a node are 0 or 1, whatever its inputs are. Other
 // values may be infinite, so that their product with 0 must stay.
-func mask(n *Node) bool {
-	switch n.Op {
-	case OpGreater, OpGreaterOrEqual, OpMaxMask, OpSegmentMaxMask:
-		return true
-	case OpMaximum:
-		return mask(n.In[0]) && mask(n.In[1])
-	}
-	return false
+func isMask(n *Node) bool {
+	return n.Op.def().mask || n.Op == OpMaximum && isMask(n.In[0]) && isMask(n.In[1])
 }
 
 // simpleTranspose merges a transposition with one before it, and drops one that moves nothing.

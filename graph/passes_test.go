@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -301,5 +302,37 @@ func TestMasksTimesZero(t *testing.T) {
 	}
 	if op := g.Output("values").Op; op != graph.OpMul {
 		t.Errorf("values times 0 are %v", op)
+	}
+}
+
+// The table marks exactly the ops as masks that give 0 and 1 and no other values.
+func TestMasksOfTheTable(t *testing.T) {
+	others, removed := map[graph.Op]bool{}, map[graph.Op]bool{}
+	for _, c := range modeltest.Cases() {
+		values, err := graph.Eval(c.Graph, c.Env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y := c.Graph.Output("y")
+		if y.Op != c.Op || y.Type != graph.Float {
+			continue
+		}
+		others[c.Op] = others[c.Op] || slices.ContainsFunc(values["y"].Data, func(v float64) bool { return v != 0 && v != 1 })
+		b := graph.NewBuilder("g")
+		y = b.Copy(c.Graph, nil)[y.ID]
+		b.Output("product", b.Mul(b.Fill(0, y.Shape), y))
+		g, err := b.Graph()
+		if err == nil {
+			g, err = graph.Optimize(g)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		removed[c.Op] = g.Output("product").Op == graph.OpFill
+	}
+	for op, mask := range removed {
+		if op != graph.OpConst && op != graph.OpFill && mask == others[op] {
+			t.Errorf("%v is marked as a mask: %v; it has other values than 0 and 1: %v", op, mask, others[op])
+		}
 	}
 }

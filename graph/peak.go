@@ -46,8 +46,7 @@ func (g *Graph) ends() [][]*Node {
 // stored returns the number of elements in memory for the value of a node: 0 if it can share those of its
 // input.
 func (n *Node) stored(instances, bags int) float64 {
-	switch n.Op {
-	case OpConst, OpFill, OpExpand, OpReshape, OpStopGrad:
+	if def := n.Op.def(); def.view || def.class == literal {
 		return 0
 	}
 	return n.Shape.Elements(instances, bags)
