@@ -68,12 +68,8 @@ type GroupTrainer struct {
 	EngineInfo
 	// Parallel is the number of groups that train at a time; at least 1.
 	Parallel int
-	// MinGroup is the minimum number of trials for which a separate group on another core is
-	// faster.
-	MinGroup int
-	// MaxGroup returns the maximum number of trials like one in a group, if parallel groups
-	// train at a time. nil: each trial trains alone.
-	MaxGroup func(like *Trial, parallel int) int
+	// MaxGroup returns the maximum number of trials like one in a group. nil: each trial trains alone.
+	MaxGroup func(like *Trial) int
 	// Open opens the executor of a group.
 	Open func(runs []*Run, note func(string)) (Executor, error)
 	// Explain adds advice to the error of a trial that failed in a group of one; may be nil.
@@ -86,7 +82,7 @@ func (g *GroupTrainer) Train(ctx context.Context, trials []*Trial, o Options, do
 	if o.Parallel > 0 {
 		parallel = min(parallel, o.Parallel)
 	}
-	groups := g.gather(trials, o.Parallel, parallel)
+	groups := g.gather(trials, o.Parallel)
 	resources.Each(len(groups), parallel, func(n int) {
 		if group := startOver(ctx, trials, groups[n], o, done); len(group) > 0 {
 			g.train(ctx, trials, group, o, done)
@@ -109,9 +105,8 @@ func startOver(ctx context.Context, trials []*Trial, group []int, o Options, don
 }
 
 // gather returns the indices of the trials of each group. Trials of a group share program and
-// bags. Groups with the same program and bags have nearly equal sizes. At most maxTrials trials
-// train at a time; 0: no limit.
-func (g *GroupTrainer) gather(trials []*Trial, maxTrials, parallel int) (list [][]int) {
+// bags. Groups with the same program and bags have nearly equal sizes, of at most maxTrials; 0: no limit.
+func (g *GroupTrainer) gather(trials []*Trial, maxTrials int) (list [][]int) {
 	if g.MaxGroup == nil {
 		for i := range trials {
 			list = append(list, []int{i})
@@ -133,24 +128,16 @@ func (g *GroupTrainer) gather(trials []*Trial, maxTrials, parallel int) (list []
 	}
 	for _, key := range keys {
 		all := sharing[key]
-		for parts := g.groupCount(trials[all[0]], len(all), maxTrials, parallel); parts > 0; parts-- {
+		most := max(1, g.MaxGroup(trials[all[0]]))
+		if maxTrials > 0 {
+			most = min(most, maxTrials)
+		}
+		for parts := (len(all) + most - 1) / most; parts > 0; parts-- {
 			size := (len(all) + parts - 1) / parts
 			list, all = append(list, all[:size]), all[size:]
 		}
 	}
 	return list
-}
-
-// groupCount returns the number of groups for n trials like one: as few as possible, rounded up to a
-// multiple of the groups that train at a time.
-func (g *GroupTrainer) groupCount(like *Trial, n, maxTrials, parallel int) int {
-	if maxTrials == 0 {
-		maxTrials = MaxGroup * parallel
-	}
-	size := min(max(1, maxTrials/parallel), max(1, g.MaxGroup(like, parallel)))
-	parts := (n + size - 1) / size
-	even := (parts + parallel - 1) / parallel * parallel
-	return max(parts, min(even, n/max(1, g.MinGroup)))
 }
 
 // train trains some trials of the list in one group, from their checkpoints if they have any. If the whole group fails,

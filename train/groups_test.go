@@ -72,7 +72,7 @@ func (g *toyGroup) Close() error {
 // groupTrainer returns a trainer whose groups round differently in other sizes, as those of engine xla.
 func groupTrainer(epoch func(runs []*train.Run) error) *train.GroupTrainer {
 	return &train.GroupTrainer{EngineInfo: train.EngineInfo{Engine: "toy", Coupled: true}, Parallel: 1,
-		MaxGroup: func(*train.Trial, int) int { return train.MaxGroup },
+		MaxGroup: func(*train.Trial) int { return train.MaxGroup },
 		Open: func(runs []*train.Run, _ func(string)) (train.Executor, error) {
 			g := &toyGroup{epoch: epoch}
 			for _, r := range runs {
@@ -138,7 +138,7 @@ func TestGroupContinuesAfterAFault(t *testing.T) {
 // Groups that train in parallel end in parallel: done of each waits here for that of the other.
 func TestGroupsEndInParallel(t *testing.T) {
 	by := groupTrainer(noFault)
-	by.Parallel, by.MaxGroup = 2, func(*train.Trial, int) int { return 2 }
+	by.Parallel, by.MaxGroup = 2, func(*train.Trial) int { return 2 }
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
 	var ended sync.WaitGroup

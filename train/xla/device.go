@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/xla"
 	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/train/xla/pjrt"
@@ -46,17 +45,13 @@ func (b *Device) programs(p *plan, note func(string)) (epoch, evaluation *xla.Ex
 	if list[0] == nil || list[1] == nil {
 		note("compiling for " + p.String())
 	}
-	thread := func(f func()) { f() }
-	if b.oneCore(p.graphs.Program) {
-		thread = pjrt.OnOneCore
-	}
 	resources.Each(2, 2, func(i int) {
 		switch {
 		case list[i] != nil:
 		case i == 0:
-			thread(func() { list[i], errs[i] = p.graphs.Epoch(&b.OpenDevice, p.train) })
+			list[i], errs[i] = p.graphs.Epoch(&b.OpenDevice, p.train)
 		default:
-			thread(func() { list[i], errs[i] = p.graphs.Forward(&b.OpenDevice, p.test) })
+			list[i], errs[i] = p.graphs.Forward(&b.OpenDevice, p.test)
 		}
 	})
 	for i, program := range list {
@@ -65,12 +60,6 @@ func (b *Device) programs(p *plan, note func(string)) (epoch, evaluation *xla.Ex
 		}
 	}
 	return list[0], list[1], cmp.Or(errs[0], errs[1])
-}
-
-// oneCore reports whether each program of a model runs on one core, with several programs at once:
-// on a CPU, all models on features. A training step on features is too small to divide among cores.
-func (b *Device) oneCore(p *compile.Program) bool {
-	return b.Kind == pjrt.CPU && len(p.Signature.Instance) == 1
 }
 
 // Close frees the device. Its buffers and programs are invalid afterwards.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -22,7 +21,6 @@ import (
 	"github.com/miplc/miplc/language"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/xla"
-	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
 // together trains a list and returns the outcomes in its order.
@@ -285,59 +283,11 @@ func TestGroups(t *testing.T) {
 	set.Instances = append([]float32(nil), set.Instances...)
 	set.Instances[0]++
 	other.Data = &set
-	count := &plans{}
+	count := &notes{}
 	together(context.Background(), &xla.Trainer{Device: b}, append(list, other), train.Options{Parallel: 4,
 		Observer: count})
 	if !slices.Equal(count.trials, []int{3, 3, 1, 1}) {
 		t.Errorf("programs of %v trials", count.trials)
-	}
-}
-
-// plans records the number of trials in each group.
-type plans struct {
-	train.Silent
-	mu     sync.Mutex
-	trials []int
-}
-
-func (p *plans) Begin(plan train.Plan) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.trials = append(p.trials, plan.Trials)
-}
-
-// On a CPU, trials on features train in one group per core if there are enough trials, with the same
-// results as sequential groups.
-func TestGroupsPerCore(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	goes := goBackend(t)
-	cpu := xla.NewDevice(&goes.OpenDevice, pjrt.CPU)
-	for _, c := range []struct {
-		trials, atATime int
-		memory          float64
-		groups          []int
-	}{{7, 0, 1 << 30, []int{7}}, {8, 0, 1 << 30, []int{4, 4}}, {9, 4, 1 << 30, []int{2, 2, 2, 2, 1}},
-		{9, 0, 220 << 10, []int{3, 3, 3}}} {
-		t.Run(fmt.Sprint(c.trials, " in groups of ", c.groups), func(t *testing.T) {
-			list, p := seeds(t, c.trials), &plans{}
-			cpu.Memory.Bytes = c.memory
-			got := together(context.Background(), &xla.Trainer{Device: cpu}, list, train.Options{Observer: p,
-				Parallel: c.atATime})
-			slices.Sort(p.trials)
-			slices.Reverse(p.trials)
-			if !slices.Equal(p.trials, c.groups) {
-				t.Errorf("%d at a time, in %g bytes: groups of %v", c.atATime, c.memory, p.trials)
-			}
-			alone := together(context.Background(), &xla.Trainer{Device: goes}, list, train.Options{Parallel: c.groups[0]})
-			for i, out := range got {
-				if out.Err != nil || alone[i].Err != nil {
-					t.Fatal(out.Err, alone[i].Err)
-				}
-				if !reflect.DeepEqual(out.Report.State, alone[i].Report.State) {
-					t.Errorf("trial %d ends in another state when groups run in parallel", i)
-				}
-			}
-		})
 	}
 }
 

@@ -79,9 +79,9 @@ func stepsOfCall(l xla.Layout, feed, bytes int) int {
 	return min(train.RoundUp(l.Steps, 8), max(1, feed/(l.Trials*(bytes+4*l.Batch))))
 }
 
-// maxTrials returns the number of trials that fit in one of several equal parts of the memory.
-func (p *plan) maxTrials(parts int) int {
-	return int(min((p.budget.Bytes/float64(parts)-p.shared)/p.each, train.MaxGroup))
+// maxTrials returns the number of trials that fit in the memory.
+func (p *plan) maxTrials() int {
+	return int(min((p.budget.Bytes-p.shared)/p.each, train.MaxGroup))
 }
 
 // subject returns the trials as the subject of a sentence.

@@ -24,12 +24,14 @@ import (
 
 // notes records the notes before the first epoch, and the number of trials in each group.
 type notes struct {
-	plans
+	train.Silent
 	said, warned []string
+	trials       []int
 }
 
-func (n *notes) Note(text string) { n.said = append(n.said, text) }
-func (n *notes) Warn(text string) { n.warned = append(n.warned, text) }
+func (n *notes) Begin(plan train.Plan) { n.trials = append(n.trials, plan.Trials) }
+func (n *notes) Note(text string)      { n.said = append(n.said, text) }
+func (n *notes) Warn(text string)      { n.warned = append(n.warned, text) }
 
 // seeds returns trials that share a program.
 func seeds(t *testing.T, n int) (list []*train.Trial) {

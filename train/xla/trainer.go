@@ -6,7 +6,6 @@ package xla
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 
 	"github.com/miplc/miplc/internal/resources"
@@ -14,12 +13,7 @@ import (
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// minGroup is the minimum number of trials for a program on another core: compiling it for fewer
-// takes longer than it saves.
-const minGroup = 4
-
-// Trainer trains groups of trials that share a program. For features on a CPU, it trains one group
-// per core.
+// Trainer trains groups of trials that share a program, one group after the other.
 type Trainer struct {
 	train.EngineInfo
 	Device *Device
@@ -35,8 +29,7 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	t.device.Lock()
 	defer t.device.Unlock()
 	groups := &train.GroupTrainer{
-		EngineInfo: t.EngineInfo, Parallel: t.parallelGroups(trials), MinGroup: minGroup, MaxGroup: t.maxTrials,
-		Open: t.openGroup, Explain: func(err error) error {
+		EngineInfo: t.EngineInfo, MaxGroup: t.maxTrials, Open: t.openGroup, Explain: func(err error) error {
 			if !pjrt.OutOfMemory(err) {
 				return err
 			}
@@ -49,23 +42,11 @@ func (t *Trainer) Train(ctx context.Context, trials []*train.Trial, o train.Opti
 	groups.Train(ctx, trials, o, done)
 }
 
-// parallelGroups returns how many groups train at a time: one per core if each uses one core and
-// they fit in the memory, else 1.
-func (t *Trainer) parallelGroups(trials []*train.Trial) int {
-	cores := runtime.GOMAXPROCS(0)
-	for _, trial := range trials {
-		if !t.Device.oneCore(trial.Program) || t.maxTrials(trial, cores) < 1 {
-			return 1
-		}
-	}
-	return cores
-}
-
-// maxTrials returns how many trials like one fit in one of several equal parts of the memory.
-func (t *Trainer) maxTrials(like *train.Trial, parts int) int {
+// maxTrials returns how many trials like one fit in the memory.
+func (t *Trainer) maxTrials(like *train.Trial) int {
 	if like.Check() == nil { // otherwise its group reports the error
 		if p, err := t.plan([]*train.Trial{like}); err == nil {
-			return p.maxTrials(parts)
+			return p.maxTrials()
 		}
 	}
 	return train.MaxGroup
