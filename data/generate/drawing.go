@@ -16,18 +16,14 @@ type drawing struct {
 	data.Dataset
 }
 
-// newDrawing starts a dataset with about the given number of instances. It fails if they exceed the available
-// memory.
-func newDrawing(name string, shape []int, instances float64, bags, classes int) (*drawing, error) {
-	if err := checkMemory(name, 0, shape, instances, bags, classes); err != nil {
-		return nil, err
-	}
+// newDrawing starts a dataset.
+func newDrawing(name string, shape []int, bags, classes int) *drawing {
 	return &drawing{data.Dataset{
 		Name: name, Shape: shape, Classes: classes,
 		Offsets:    append(make([]int, 0, bags+1), 0),
 		Candidates: make([]uint8, 0, bags*classes),
 		Labels:     make([]int, 0, bags),
-	}}, nil
+	}}
 }
 
 // checkMemory compares a lower bound of the memory for generating a dataset, and others bytes, with the available

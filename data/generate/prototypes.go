@@ -3,6 +3,7 @@
 package generate
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 
@@ -39,19 +40,13 @@ var DefaultPrototypes = PrototypeOptions{
 // farther from the origin, so that the mean of a bag contains little information about its class,
 // and a model needs attention to the positive instances.
 func Prototypes(o PrototypeOptions) (*data.Dataset, error) {
-	if err := o.check(); err != nil {
-		return nil, err
-	}
-	if err := o.CheckMemory(); err != nil {
+	if err := cmp.Or(o.check(), o.CheckMemory()); err != nil {
 		return nil, err
 	}
 	centers := ndarray.NewStream(o.Seed, "prototypes")
 	classes := randomDirections(centers, o.Classes, o.Features, prototypeRadius)
 	backgrounds := randomDirections(centers, backgroundsPerClass*o.Classes, o.Features, backgroundRadius)
-	d, err := newDrawing(PrototypeSet, []int{o.Features}, o.instances(), o.Bags, o.Classes)
-	if err != nil {
-		return nil, err
-	}
+	d := newDrawing(PrototypeSet, []int{o.Features}, o.Bags, o.Classes)
 	point := make([]float32, o.Features)
 	for bag, label := range bagsByClass(o.Bags, o.Classes) {
 		r := ndarray.NewStream(o.Seed, "bag", uint64(bag))
@@ -97,12 +92,8 @@ func (o PrototypeOptions) drawLabels(r *rand.Rand, label, size int) []int {
 // CheckMemory returns an error if the dataset needs more memory than is available.
 func (o PrototypeOptions) CheckMemory() error {
 	centers := 4 * float64(1+backgroundsPerClass) * float64(o.Classes) * float64(o.Features)
-	return checkMemory("generated:prototypes", centers, []int{o.Features}, o.instances(), o.Bags, o.Classes)
-}
-
-// instances returns the expected number of instances.
-func (o PrototypeOptions) instances() float64 {
-	return float64(o.Bags) * (float64(o.MinSize) + float64(o.MaxSize)) / 2
+	instances := float64(o.Bags) * (float64(o.MinSize) + float64(o.MaxSize)) / 2
+	return checkMemory("generated:prototypes", centers, []int{o.Features}, instances, o.Bags, o.Classes)
 }
 
 const (

@@ -212,10 +212,11 @@ func drawBags(name string, pool *instancePool, o Design) (*data.Dataset, error) 
 		return nil, diag.Errorf(diag.Pos{File: name}, "%v", err)
 	}
 	k := len(pool.classes)
-	d, err := newDrawing(name, pool.shape, float64(o.Bags)*float64(o.MinSize+o.MaxSize)/2, o.Bags, k)
-	if err != nil {
+	instances := float64(o.Bags) * float64(o.MinSize+o.MaxSize) / 2
+	if err := checkMemory(name, 0, pool.shape, instances, o.Bags, k); err != nil {
 		return nil, err
 	}
+	d := newDrawing(name, pool.shape, o.Bags, k)
 	d.ClassNames = slices.Clone(pool.classes)
 	features := make([]float32, d.Dim())
 	for bag, label := range bagsByClass(o.Bags, k) {

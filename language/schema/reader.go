@@ -56,10 +56,10 @@ func (r *Reader) section(n *Node, rows []Row, path string, to any) {
 			continue
 		}
 		switch {
-		case row.Required && !meant[row.Name]:
-			r.faults.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
 		case row.Type == Custom && row.Default != "" && (row.Applies == nil || row.Applies(to)):
 			row.Custom.Read(r, join(path, row.Name), nil, defaultNode(row.Default), row.target(to))
+		case row.Required && !meant[row.Name]:
+			r.faults.Add(n.Errorf("%s is missing", join(path, row.Name)).WithNote("%s", Plain(row.Doc)))
 		}
 	}
 }
@@ -108,18 +108,16 @@ func (r *Reader) unknownKey(key *Node, rows []Row, path string) string {
 	if path != "" {
 		where = "in " + path
 	}
+	advice, known := r.dialect.Advice[plainWord(key.text)], "it takes no arguments"
+	if home := r.home(path, key.text); advice == "" && home != "" {
+		advice = fmt.Sprintf("%s is a key %s", key.text, home)
+	}
+	if len(rows) > 0 {
+		known = "known here: " + strings.Join(Words(rows), ", ")
+	}
 	d := noteStrangeCharacter(key.Errorf("unknown key %q %s", key.text, where), key.text)
 	if d.Suggestion = r.dialect.Suggest(key.text, Words(rows)); d.Suggestion == "" {
-		if advice := r.dialect.Advice[plainWord(key.text)]; advice != "" {
-			d = d.WithNote("%s", advice)
-		} else if home := r.home(path, key.text); home != "" {
-			d = d.WithNote("%s is a key %s", key.text, home)
-		}
-		if len(rows) == 0 {
-			d = d.WithNote("it takes no arguments")
-		} else {
-			d = d.WithNote("known here: %s", strings.Join(Words(rows), ", "))
-		}
+		d = d.WithNote("%s", advice).WithNote("%s", known)
 	}
 	r.faults.Add(d)
 	return d.Suggestion

@@ -141,9 +141,8 @@ func OpenImages(e *language.Encoder, path string, reading bagfile.Reading, folde
 	if err != nil {
 		return nil, err
 	}
-	read, err := encoder.Read(file, e.Output.V, contract.EncoderInput{
-		Size: e.Size.V, Mean: valuesOr(e.Mean, 0), Std: valuesOr(e.Std, 1), Order: e.Order.V,
-	})
+	input := contract.EncoderInput{Size: e.Size.V, Mean: valuesOr(e.Mean, 0), Std: valuesOr(e.Std, 1), Order: e.Order.V}
+	read, err := encoder.Read(file, e.Output.V, input)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,9 @@ func WrongData(err error) error {
 func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
 
 // Usagef returns an error about the command line.
-func Usagef(format string, args ...any) error { return diag.Invalid(fmt.Errorf(format, args...)) }
+func Usagef(format string, args ...any) error { 
+	return &diag.InvalidError{Err: fmt.Errorf(format, args...)}
+}
 
 // Report prints err as text or JSON and returns the exit code.
 func (c *Console) Report(err error) int {
