@@ -50,7 +50,7 @@ func WrongData(err error) error {
 func Interrupted(err error) error { return &Failure{Code: ExitInterrupted, Err: err} }
 
 // Usagef returns an error about the command line.
-func Usagef(format string, args ...any) error { 
+func Usagef(format string, args ...any) error {
 	return &diag.InvalidError{Err: fmt.Errorf(format, args...)}
 }
 
