@@ -138,7 +138,7 @@ func (f *SetFacts) title() string {
 }
 
 // placeData finds or generates a dataset and returns the path of its file.
-func placeData(e *definition.Experiment, d *definition.DataSet, r int, dir string, folder bagfile.Folder) (path,
+func placeData(d *definition.DataSet, r int, dir string, folder bagfile.Folder) (path,
 	source string, err error) {
 	if d.Synth != nil {
 		return cachedSynth(d.Synth, d.Name.V, r, dir, folder)

@@ -221,7 +221,7 @@ func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint
 				len(s.R) > 0 && !slices.Contains(s.R, r) {
 				continue
 			}
-			path, source, err := placeData(e, d, r, o.Dir, o.Data)
+			path, source, err := placeData(d, r, o.Dir, o.Data)
 			if err != nil {
 				return nil, dataError(e, d, r, err)
 			}
