@@ -11,7 +11,6 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/bagfile"
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language"
@@ -356,8 +355,9 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 			return nil, splitError(e, d, in, err)
 		}
 		if !anyKnown(set, drawn.Test) {
-			return nil, unlabeled(e, d, in, fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy",
-				i+1))
+			wrong := diag.Diagnostic{Text: fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy", i+1)}
+			return nil, dataErrorAt(e, d.Name, in.facts, wrong.WithNote("add true labels to the dataset; if each bag has one "+
+				"certain candidate, set labels: known"))
 		}
 		hash := drawn.Hash()
 		if n, had := first[hash]; had {
@@ -372,10 +372,12 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 	return list, nil
 }
 
-// checkHeldOut returns an error if settings cannot be chosen, because no held-out bag of a split or fold has a
-// true label, which the measure needs.
+// checkHeldOut returns an error if settings cannot be chosen, because there are no held-out bags, or because the measure
+// is not defined on those of a split or fold.
 func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset,
 	splits []*data.Split) error {
+	by := e.Choose.Measure
+	by.Pos = cmp.Or(by.Pos, e.Choose.Place(), d.Name.Pos)
 	for i, whole := range splits {
 		list, err := holdOut(set, whole, e.Choose, i+1, in.splits.Group.V != "")
 		if err != nil {
@@ -389,8 +391,9 @@ func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 			if e.Choose.Folds.V > 0 {
 				fold = fmt.Sprintf("fold %d of ", n+1)
 			}
-			if err := checkMeasure(e, d, in, set, inner.Test, fmt.Sprintf("%ssplit %d", fold, i+1)); err != nil {
-				return err
+			if wrong := train.CheckMeasure("choose.measure", by, set, inner.Test, fmt.Sprintf("the bags that are held out in "+
+				"%ssplit %d of %s", fold, i+1, in.facts.title())); wrong != nil {
+				return diag.Invalid(e.AddSource(*wrong))
 			}
 		}
 	}
@@ -407,34 +410,6 @@ func heldOutError(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 	shown := e.AddSource(diag.Errorf(pos, "%s: %s", in.facts.title(), list[0].Text))
 	shown.Notes = list[0].Notes
 	return diag.Invalid(shown)
-}
-
-// checkMeasure returns an error if the measure that chooses is not defined on held-out bags; of names them.
-func checkMeasure(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset, bags []int,
-	of string) error {
-	m := train.HeldOutMeasure(e.Choose.Measure.V)
-	at := cmp.Or(e.Choose.Measure.Pos, e.Choose.Place(), d.Name.Pos)
-	switch {
-	case !m.Fits(set.Multi):
-		of = "the bags"
-	case m.Name == train.MeasureLoss:
-		return nil
-	case m.NeedsLabels() && !anyKnown(set, bags):
-		return unlabeled(e, d, in, fmt.Sprintf("no bag that %s holds out to choose settings has a true label; "+
-			"choose: {measure: %s} needs none", of, measure.InsideCandidates))
-	case train.DefinedMeasures(set, bags).Get(m.Name) != nil:
-		return nil
-	default:
-		of = "the bags that are held out in " + of
-	}
-	return diag.Invalid(e.AddSource(diag.Errorf(at, "choose.measure %s is not defined on %s of %s", m.Name, of,
-		in.facts.title()).WithNote("it needs %s", m.Requires())))
-}
-
-// unlabeled returns an error of a dataset that lacks true labels.
-func unlabeled(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, text string) error {
-	return dataErrorAt(e, d.Name, in.facts, diag.Diagnostic{Text: text,
-		Notes: []string{"add true labels to the dataset; if each bag has one certain candidate, set labels: known"}})
 }
 
 // anyKnown reports whether one of the bags has a true label.

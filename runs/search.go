@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/miplc/miplc/data"
-	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
 	"github.com/miplc/miplc/language"
@@ -122,23 +121,17 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 	if err != nil {
 		return err
 	}
-	m := train.HeldOutMeasure(o.Rules.Measure.V)
+	by := o.Rules.Measure
+	by.Pos = cmp.Or(by.Pos, spec.Data.Set.Pos)
 	for i, split := range inner {
-		held := heldOut(split)
-		if m.Name == train.MeasureLoss || train.DefinedMeasures(t.Data, held).Get(m.Name) != nil {
-			continue
-		}
-		of := t.Data.Name
+		held, of := heldOut(split), t.Data.Name
 		if o.Rules.Folds.V > 0 {
 			of = fmt.Sprintf("fold %d of %d of %s", i+1, o.Rules.Folds.V, of)
 		}
-		d := diag.Errorf(cmp.Or(o.Rules.Measure.Pos, spec.Data.Set.Pos), "search.measure is %s, which is not defined on "+
-			"the %s of %s", m.Name,
-			diag.Count(len(held), "held-out bag"), of).WithNote("it needs %s", m.Requires())
-		if t.Data.TrueLists() == nil || m.Name == measure.Accuracy {
-			d = d.WithNote("search.measure: %s and %s need no true labels", train.MeasureLoss, measure.InsideCandidates)
+		if wrong := train.CheckMeasure("search.measure", by, t.Data, held, fmt.Sprintf("the %s of %s", diag.Count(len(held),
+			"held-out bag"), of)); wrong != nil {
+			return diag.Invalid(spec.AtUserLine(*wrong))
 		}
-		return diag.Invalid(spec.AtUserLine(d))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
+	"github.com/miplc/miplc/language/schema"
 )
 
 // MeasureLoss is the name of the loss of validation bags, which needs no true labels: the mean
@@ -68,32 +69,40 @@ func (t *Trial) CheckMeasures() error {
 	if len(t.Program.Spec.WatchedMeasures()) == 0 {
 		return nil
 	}
-	labeled := slices.ContainsFunc(t.Split.Validation, func(bag int) bool { return t.Data.TrueMask(bag) != nil })
-	defined, spec := DefinedMeasures(t.Data, t.Split.Validation), t.Program.Spec
+	spec := t.Program.Spec
 	for _, w := range spec.WatchedMeasures() {
-		m := measure.Find(w.Measure.V)
-		switch {
-		case !t.validated():
+		if !t.validated() {
 			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key,
 				t.Split.Source).
 				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
-		case m == nil || defined.Get(m.Name) != nil:
-		case !labeled:
-			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, but no validation bag of %s has a true label", w.Key,
-				w.Measure.V, t.Data.Name).
-				WithNote("%s needs no true labels", MeasureLoss))
-		default:
-			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s is %s, which is not defined on the %s of %s", w.Key, m.Name,
-				diag.Count(len(t.Split.Validation), "validation bag"), t.Data.Name).
-				WithNote("it needs %s; use more validation bags, or another measure", m.Requires()))
+		}
+		bags := t.Split.Validation
+		if wrong := CheckMeasure(w.Key, w.Measure, t.Data, bags, fmt.Sprintf("the %s of %s", diag.Count(len(bags),
+			"validation bag"), t.Data.Name)); wrong != nil {
+			return spec.AtUserLine(*wrong)
 		}
 	}
 	return nil
 }
 
-// DefinedMeasures returns the measures that are defined on some bags. Their values are those of predictions that do not
+// CheckMeasure returns an error at a key that names a measure, if this is not defined on the bags that choose by it. of
+// names them. It returns nil if the measure is defined.
+func CheckMeasure(key string, name schema.Str, set *data.Dataset, bags []int, of string) *diag.Diagnostic {
+	m := HeldOutMeasure(name.V)
+	if m.Name == MeasureLoss || definedMeasures(set, bags).Get(m.Name) != nil {
+		return nil
+	}
+	d := diag.Errorf(name.Pos, "%s is %s, which is not defined on %s", key, m.Name, of).
+		WithNote("it needs %s; use more of these bags, or another measure", m.Requires())
+	if !slices.ContainsFunc(bags, func(bag int) bool { return set.TrueMask(bag) != nil }) {
+		d = d.WithNote("none of them has a true label: %s and %s need none", MeasureLoss, measure.InsideCandidates)
+	}
+	return &d
+}
+
+// definedMeasures returns the measures that are defined on some bags. Their values are those of predictions that do not
 // depend on the bag.
-func DefinedMeasures(set *data.Dataset, bags []int) measure.Values {
+func definedMeasures(set *data.Dataset, bags []int) measure.Values {
 	same, p := make([]float32, set.Classes), measure.Predictions{}
 	for i := range same {
 		same[i] = 1

@@ -246,7 +246,7 @@ func TestBestErrors(t *testing.T) {
 	o := validated(t, func(s *language.Train) { s.Best.V = "accuracy" })
 	o.Data.Labels = nil
 	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(),
-		"no validation bag of toy has a true label") {
+		"train.best is accuracy, which is not defined on the 7 validation bags of toy") {
 		t.Error(err)
 	}
 	if _, err := run(context.Background(), o); err == nil ||
