@@ -199,15 +199,12 @@ func (r *Run) addTestScores() {
 
 // chosenReport returns the report of a run whose model was evaluated.
 func (r *Run) chosenReport(on EngineInfo, state *State) *Report {
-	all := r.Metrics
+	made := r.Metrics
 	if r.best.Epoch > 0 {
-		r.Metrics = all[:r.best.Epoch]
+		made = made[:r.best.Epoch]
 	}
-	p := r.Report(on, state)
-	r.Metrics, p.Metrics, p.Epochs, p.Seconds = all, all, r.done, 0
-	for _, m := range all {
-		p.Seconds += m.Seconds
-	}
+	p := r.Report(on, state, made)
+	p.Epochs, p.Resumed = r.done, r.resumed
 	if r.testsOnce() {
 		p.Measures = r.measuresOf(r.Last)
 	}

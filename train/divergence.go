@@ -85,13 +85,13 @@ const (
 	unlearned      = 0.95
 )
 
-// collapse returns nil unless a training learned nothing and predicts one class for all training bags, although a
-// candidate set excludes this class.
-func (r *Record) collapse() *Divergence {
-	if len(r.Metrics) < collapseEpochs || r.Metrics[0].StartLoss == nil || r.Program.Spec.Multi() {
+// collapse returns nil unless a training, of the given epochs, learned nothing and predicts one class for all training
+// bags, although a candidate set excludes this class.
+func (r *Record) collapse(made []Metrics) *Divergence {
+	if len(made) < collapseEpochs || made[0].StartLoss == nil || r.Program.Spec.Multi() {
 		return nil
 	}
-	start, last, p := *r.Metrics[0].StartLoss, r.Metrics[len(r.Metrics)-1].Loss, r.Last[data.TrainPart]
+	start, last, p := *made[0].StartLoss, made[len(made)-1].Loss, r.Last[data.TrainPart]
 	if p == nil || p.Bags() == 0 || last < unlearned*min(start, math.Log(float64(r.Data.Classes))) {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (r *Record) collapse() *Divergence {
 	if !excluded {
 		return nil
 	}
-	best := slices.MinFunc(r.Metrics, func(a, b Metrics) int { return cmp.Compare(a.Loss, b.Loss) })
+	best := slices.MinFunc(made, func(a, b Metrics) int { return cmp.Compare(a.Loss, b.Loss) })
 	return &Divergence{Epoch: best.Epoch, Loss: best.Loss, Start: start, Last: &last,
 		Class: r.Data.AllClassNames()[class], Advice: advice(r.Program.Spec)}
 }

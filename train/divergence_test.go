@@ -95,7 +95,7 @@ func TestCollapse(t *testing.T) {
 			r.Metrics = append(r.Metrics, Metrics{Epoch: epoch + 1, Loss: c.last})
 		}
 		r.Metrics[0].StartLoss = &start
-		d := r.collapse()
+		d := r.collapse(r.Metrics)
 		if (d != nil) != c.collapsed {
 			t.Errorf("%s: %v", c.name, d)
 		} else if d != nil && (d.Verdict() != "COLLAPSED" ||

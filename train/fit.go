@@ -350,7 +350,6 @@ func (f *fit) outcomes() ([]Outcome, error) {
 			r.addTestScores()
 		}
 		list[i].Report = r.chosenReport(f.engine, states[i])
-		list[i].Report.Resumed = r.resumed
 	}
 	return list, nil
 }

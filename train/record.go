@@ -216,12 +216,12 @@ func (t *Trial) detailPart() string {
 	return data.TestPart
 }
 
-// Report returns the report after the last epoch, which was evaluated.
-func (r *Record) Report(on EngineInfo, state *State) *Report {
-	final := r.Metrics[len(r.Metrics)-1]
+// Report returns the report after the last epoch, which was evaluated. made are the epochs that made the model.
+func (r *Record) Report(on EngineInfo, state *State, made []Metrics) *Report {
+	final := made[len(made)-1]
 	p := &Report{
 		Training: Training{Epochs: r.Epochs, Loss: final.Loss}, Engine: on.Engine, On: on,
-		Diverged:       cmp.Or(divergence(r.Metrics, r.Data.Classes, r.Program.Spec), r.collapse()),
+		Diverged:       cmp.Or(divergence(made, r.Data.Classes, r.Program.Spec), r.collapse(made)),
 		Disambiguation: final.Disambiguation, Evaluation: r.evaluation(r.Last, final.Measures),
 		Trajectories: r.Trajectories, Metrics: r.Metrics, Attention: r.Attention, Program: r.Program, State: state,
 		Weights: r.Weights,

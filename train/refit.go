@@ -39,7 +39,7 @@ func WithRefit(ctx context.Context, by Trainer, trials []*Trial, o Options, done
 	o.Observer = refitObserver(o, subset(second, again))
 	TrainSubset(ctx, by, second, again, o, func(i int, out Outcome) {
 		if out.Err == nil {
-			out.Report.addSearch(first[i])
+			out.Report = out.Report.withSearch(first[i])
 		}
 		done(i, out)
 	})
@@ -64,12 +64,13 @@ func (t *Trial) refit(search *Report) *Trial {
 	return &again
 }
 
-// addSearch adds the results of the first training of a trial to the report of the second.
-func (r *Report) addSearch(search *Report) {
-	best := *search.Best
+// withSearch returns the report of the second training of a trial, with the choice and the metrics of the first.
+func (r *Report) withSearch(search *Report) *Report {
+	both, best := *r, *search.Best
 	best.Refit = true
-	r.Best, r.Metrics = &best, search.Metrics
-	r.Resumed, r.Seconds = search.Resumed, r.Seconds+search.Seconds
+	both.Best, both.Metrics = &best, search.Metrics
+	both.Resumed, both.Seconds = search.Resumed, r.Seconds+search.Seconds
+	return &both
 }
 
 // refitObserver returns the observer of second trainings. For several trials it passes on only

@@ -101,7 +101,7 @@ func (f *fitLearner) run(ctx context.Context) (*train.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := f.Report(f.EngineInfo, &train.State{Params: params})
+	report := f.Report(f.EngineInfo, &train.State{Params: params}, f.Metrics)
 	report.Engine, report.Program, report.Fitted = learner, program, f.model
 	report.SampledAccuracy, report.Seconds = sampled, time.Since(f.began).Seconds()
 	return report, nil
