@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 
 	"github.com/ebitengine/purego"
 )
@@ -63,11 +62,12 @@ func LoadGlobal(name string) error {
 // FirstGPU returns the first GPU of the NVIDIA driver. It asks only the driver; it allocates no
 // memory of the GPU.
 func FirstGPU() (gpu GPU, err error) {
-	driver, err := LoadDriver(driverLibrary, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	path, err := byName(driverLibrary, os.Getenv("LD_LIBRARY_PATH"))
 	if err != nil {
-		if strings.Contains(err.Error(), "refused") {
-			return GPU{}, err
-		}
+		return GPU{}, err
+	}
+	driver, err := LoadDriver(path, purego.RTLD_NOW|purego.RTLD_GLOBAL)
+	if err != nil {
 		return GPU{}, errors.New("the NVIDIA driver is not installed (libcuda.so.1 not found)")
 	}
 	var (
