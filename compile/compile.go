@@ -97,29 +97,33 @@ type lowerer struct {
 	training bool
 	b        *graph.Builder
 	errs     diag.List
+	reported reported
 	graph    *graph.Graph
 
-	bagOf     *graph.Node
-	env       map[string]*graph.Node // values known by name to equations
-	constants map[string]float64     // extents, sizes and numbers, known by name to equations
-	// names whose definition has an error: their users are not reported again
-	unknown         map[string]bool
-	lateEquations   map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
-	functions       map[string]*language.UserFunction
-	failedFunctions map[string]bool        // functions of the spec with an error: it is reported once
-	maskOfCall      map[string]*graph.Node // masks of random draws, by the calls that lead to them
-	inlined         int                    // calls of functions of the spec so far
-	params          []Param
-	paramNodes      map[string]*graph.Node // parameter nodes by name
-	masks           []Mask
-	classWeights    *graph.Node       // the input, which the terms share; nil: no term has read it
-	counts          map[string]int    // blocks so far, per kind, for parameter names
-	reportedMixers  map[diag.Pos]bool // places reported to mix bags
-	pooled          bool              // the blocks have reached one row per bag
-	hasStatistics   bool              // there are running statistics: the rows of a training batch depend on each other
-	paramCount      float64           // numbers in the parameters so far
-	reportedSize    bool              // the graph is too large; reported
-	pastModel       bool              // losses and weights.update are being lowered
+	bagOf         *graph.Node
+	env           map[string]*graph.Node        // values known by name to equations
+	constants     map[string]float64            // extents, sizes and numbers, known by name to equations
+	lateEquations map[string]*language.Equation // definitions of losses and weights.update, lowered where they are used
+	functions     map[string]*language.UserFunction
+	maskOfCall    map[string]*graph.Node // masks of random draws, by the calls that lead to them
+	inlined       int                    // calls of functions of the spec so far
+	params        []Param
+	paramNodes    map[string]*graph.Node // parameter nodes by name
+	masks         []Mask
+	classWeights  *graph.Node    // the input, which the terms share; nil: no term has read it
+	counts        map[string]int // blocks so far, per kind, for parameter names
+	pooled        bool           // the blocks have reached one row per bag
+	hasStatistics bool           // there are running statistics: the rows of a training batch depend on each other
+	paramCount    float64        // numbers in the parameters so far
+	pastModel     bool           // losses and weights.update are being lowered
+}
+
+// reported says what has an error already, so that nothing is reported twice.
+type reported struct {
+	names     map[string]bool   // values, whose users are not reported either
+	functions map[string]bool   // of the spec
+	mixers    map[diag.Pos]bool // places that mix bags
+	size      bool              // the graph is too large
 }
 
 func newLowerer(p *Program, training bool) *lowerer {
@@ -130,9 +134,10 @@ func newLowerer(p *Program, training bool) *lowerer {
 	return &lowerer{
 		spec: p.Spec, prog: p, training: training, b: graph.NewBuilder(name),
 		lateEquations: map[string]*language.Equation{}, functions: map[string]*language.UserFunction{},
-		failedFunctions: map[string]bool{}, maskOfCall: map[string]*graph.Node{},
-		env: map[string]*graph.Node{}, paramNodes: map[string]*graph.Node{}, unknown: map[string]bool{},
-		constants: map[string]float64{}, counts: map[string]int{}, reportedMixers: map[diag.Pos]bool{},
+		maskOfCall: map[string]*graph.Node{},
+		env:        map[string]*graph.Node{}, paramNodes: map[string]*graph.Node{},
+		constants: map[string]float64{}, counts: map[string]int{},
+		reported: reported{map[string]bool{}, map[string]bool{}, map[diag.Pos]bool{}, false},
 	}
 }
 
@@ -158,8 +163,8 @@ func (l *lowerer) finish() error {
 	if err := l.found(); err != nil {
 		return err
 	}
-	if len(l.unknown) > 0 {
-		return fmt.Errorf("bug: %s has no value in a spec without errors", slices.Sorted(maps.Keys(l.unknown))[0])
+	if len(l.reported.names) > 0 {
+		return fmt.Errorf("bug: %s has no value in a spec without errors", slices.Sorted(maps.Keys(l.reported.names))[0])
 	}
 	g, err := l.b.Graph()
 	if err != nil {
@@ -229,7 +234,7 @@ func (l *lowerer) define(name string, n *graph.Node) {
 // markUnknown marks names as having no known value.
 func (l *lowerer) markUnknown(names ...string) {
 	for _, n := range names {
-		l.unknown[n] = true
+		l.reported.names[n] = true
 		delete(l.env, n)
 	}
 }
@@ -287,8 +292,8 @@ func (l *lowerer) oversize(pos diag.Pos) bool {
 	if l.b.Len() <= maxOps && l.inlined <= maxOps {
 		return false
 	}
-	if !l.reportedSize {
-		l.reportedSize = true
+	if !l.reported.size {
+		l.reported.size = true
 		l.errs.Add(diag.Errorf(pos, "the model has more than %d operations up to here", maxOps))
 	}
 	return true

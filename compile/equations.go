@@ -52,7 +52,7 @@ func (l *lowerer) equations() {
 // extents returns the sizes that parameter shapes and equations may use by name.
 func (l *lowerer) extents() map[string]int {
 	e := map[string]int{}
-	if !l.unknown["k"] {
+	if !l.reported.names["k"] {
 		e["d"], e["k"] = ndarray.Size(l.prog.Signature.Instance), l.prog.Signature.Classes
 	}
 	if h := l.env["H"]; h != nil {
@@ -214,7 +214,7 @@ func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
 	if v, ok := e.constants[x.Name]; ok {
 		return e.b.Scalar(v), nil
 	}
-	if eq := e.lateEquations[x.Name]; eq != nil && !e.unknown[x.Name] {
+	if eq := e.lateEquations[x.Name]; eq != nil && !e.reported.names[x.Name] {
 		delete(e.lateEquations, x.Name) // in a draft, the definition may refer to itself
 		n := e.equation(eq)
 		e.lateEquations[x.Name] = eq
@@ -223,7 +223,7 @@ func (e *expression) name(x *ast.Ident) (*graph.Node, error) {
 			return n, nil
 		}
 	}
-	e.unknown[x.Name] = true
+	e.reported.names[x.Name] = true
 	return nil, errReported
 }
 

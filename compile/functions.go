@@ -254,7 +254,7 @@ func (e *expression) inline(x *ast.CallExpr, args []*graph.Node) (*graph.Node, e
 	name := x.Fun.(*ast.Ident).Name
 	f := e.functions[name]
 	e.inlined++
-	if f == nil || f.Value == nil || e.failedFunctions[name] || e.oversize(e.place(x)) {
+	if f == nil || f.Value == nil || e.reported.functions[name] || e.oversize(e.place(x)) {
 		return nil, errReported
 	}
 	inner := &expression{lowerer: e.lowerer, locals: map[string]*graph.Node{}, path: fmt.Sprintf("%s%p ", e.path, x)}
@@ -291,7 +291,7 @@ func (e *expression) failedCall(x *ast.CallExpr, err error) error {
 		return err
 	}
 	name := x.Fun.(*ast.Ident).Name
-	e.failedFunctions[name] = true
+	e.reported.functions[name] = true
 	var list diag.List
 	list.AddError(e.place(x), err)
 	for i := range list {

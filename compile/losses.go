@@ -90,7 +90,7 @@ func (l *lowerer) newWeights() *graph.Node {
 		}
 		n := l.equation(eq)
 		l.env["p"] = saved
-		if n == nil || l.unknown["k"] {
+		if n == nil || l.reported.names["k"] {
 			return nil
 		}
 		want := graph.Shape{graph.B, graph.Dim(l.prog.Signature.Classes)}
@@ -164,7 +164,7 @@ func (l *lowerer) classWeighted(w *graph.Node) *graph.Node {
 	if l.classWeights != nil {
 		return l.b.Mul(l.classWeights, w)
 	}
-	if n := len(want.V.List); n > 0 && n != k && !l.unknown["k"] {
+	if n := len(want.V.List); n > 0 && n != k && !l.reported.names["k"] {
 		l.errs.Add(diag.Errorf(want.Pos, "train.class_weights has %s, the dataset has %s", diag.Count(n, "number"),
 			diag.Count(k, "class")))
 	}

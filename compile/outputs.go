@@ -22,7 +22,7 @@ func (l *lowerer) outputs() {
 	}
 	a := l.output(m.Attention, "a", "attention", graph.Shape{graph.N, 1})
 	l.prog.Attends = a != nil
-	if a == nil && !l.unknown["a"] {
+	if a == nil && !l.reported.names["a"] {
 		// Pooling without scores gives every instance the same weight.
 		b.Label("a")
 		a = b.SegmentSoftmax(b.Fill(0, graph.Shape{graph.N, 1}), l.bagOf)
@@ -57,11 +57,11 @@ func (l *lowerer) outputs() {
 func (l *lowerer) output(named schema.Str, usual, what string, want graph.Shape) *graph.Node {
 	name := cmp.Or(named.V, usual)
 	n := l.env[name]
-	if l.unknown[name] {
+	if l.reported.names[name] {
 		l.markUnknown(usual)
 		return nil
 	}
-	if n == nil || l.unknown["k"] || n.Type == graph.Float && n.Shape.Equal(want) {
+	if n == nil || l.reported.names["k"] || n.Type == graph.Float && n.Shape.Equal(want) {
 		return n
 	}
 	d := diag.Errorf(named.Pos, "%s must have the shape %v, not %v", what, want, n.Shape)
@@ -89,10 +89,10 @@ func (l *lowerer) wantOneBag(what string, n *graph.Node) {
 		return
 	}
 	for _, mixer := range n.Mixers() {
-		if l.reportedMixers[mixer.Pos] {
+		if l.reported.mixers[mixer.Pos] {
 			continue // reported: for another output, or as another node of the same call
 		}
-		l.reportedMixers[mixer.Pos] = true
+		l.reported.mixers[mixer.Pos] = true
 		l.errs.Add(diag.Errorf(mixer.Pos, "this mixes the rows of different bags on the way to the %s; a prediction is a "+
 			"function of one bag", what).
 			WithNote("join the instances of a bag with bag_sum, bag_mean, bag_max or bag_softmax; only losses and " +
