@@ -55,7 +55,8 @@ type SearchProgress struct {
 // Search searches for settings, trains the best trial on all training bags and writes its run to o.Dir, with the
 // results of the search in a subfolder. trials are those of the specs, see prepare.Trials.
 func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary, *SearchResults, error) {
-	if err := checkSearch(trials[0], &o); err != nil {
+	inner, err := o.inner(trials[0])
+	if err != nil {
 		return nil, nil, err
 	}
 	dir := filepath.Join(o.Dir, SearchFolder)
@@ -82,7 +83,7 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 	if err := o.SearchPlan.write(dir); err != nil {
 		return nil, nil, err
 	}
-	s, early, err := o.searchTrials(ctx, trials, dir)
+	s, early, err := o.searchTrials(ctx, trials, inner, dir)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -108,18 +109,18 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 	return done.Runs[0], found, nil
 }
 
-// checkSearch returns an error at the setting of the search that does not fit the trial of the spec.
-func checkSearch(t *train.Trial, o *SearchTask) error {
+// inner returns the splits of holdOut, or an error at the setting of the search that does not fit the trial of the spec.
+func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
 	spec := t.Program.Spec
 	if err := cmp.Or(canCheck(spec), checkTemperature(t)); err != nil {
-		return err
+		return nil, err
 	}
 	if spec.Fitted() && o.Rules.Halving.V > 1 {
 		o.Rules.Halving.V = 1 // it has no epochs
 	}
-	inner, err := o.inner(t)
+	inner, err := o.holdOut(t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	by := o.Rules.Measure
 	by.Pos = cmp.Or(by.Pos, spec.Data.Set.Pos)
@@ -130,10 +131,10 @@ func checkSearch(t *train.Trial, o *SearchTask) error {
 		}
 		if wrong := train.CheckMeasure("search.measure", by, t.Data, held, fmt.Sprintf("the %s of %s", diag.Count(len(held),
 			"held-out bag"), of)); wrong != nil {
-			return diag.Invalid(spec.AtUserLine(*wrong))
+			return nil, diag.Invalid(spec.AtUserLine(*wrong))
 		}
 	}
-	return nil
+	return inner, nil
 }
 
 // heldOut returns the bags that choose among trials on a split.
@@ -144,9 +145,9 @@ func heldOut(s *data.Split) []int {
 	return s.Test
 }
 
-// inner returns the splits of the trainings of a trial, without the test bags: one for each fold, or one whose held-out
+// holdOut returns the splits of the trainings of a trial, without the test bags: one for each fold, or one whose held-out
 // bags are the validation bags of the spec's split, if it has some, else a share of its training bags.
-func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
+func (o *SearchTask) holdOut(t *train.Trial) ([]*data.Split, error) {
 	folds := o.Rules.Folds.V
 	if folds == 0 && len(t.Split.Validation) > 0 {
 		return []*data.Split{{Train: t.Split.Train, Validation: t.Split.Validation, Source: t.Split.Source}}, nil
@@ -204,15 +205,11 @@ func (o *SearchTask) claimSearch(f *fileio.Folder) error {
 }
 
 // searchTrials trains the trials as far as the search needs it, with checkpoints below dir. early reports that the
-// budget ended before.
-func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, dir string) (s *search.Search, early bool,
-	err error) {
+// budget ended before. inner are the splits of each trial.
+func (o *SearchTask) searchTrials(ctx context.Context, trials []*train.Trial, inner []*data.Split, dir string) (
+	s *search.Search, early bool, err error) {
 	trainers := engines.NewTrainers(o.Place)
 	defer trainers.Close()
-	inner, err := o.inner(trials[0])
-	if err != nil {
-		return nil, false, err
-	}
 	for _, text := range inner[0].Warnings {
 		train.NotesOf(o.Observer).Warn(text)
 	}
