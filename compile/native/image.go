@@ -212,12 +212,21 @@ func (c *convolving) pixels(x unsafe.Pointer, i int) unsafe.Pointer {
 	if c.hasPadding() {
 		clear(floats(c.padded, c.Image()))
 	}
-	args := c.prepare(kernel.Args{M: c.C, N: c.width, SA: 4 * c.height * c.width, SD: 4 * c.C})
-	for y := range c.height {
-		args.Dst, args.A = at(c.inside(), y*c.W*c.C), at(x, (i*c.C*c.height+y)*c.width)
+	rows, width := c.rows()
+	args := c.prepare(kernel.Args{M: c.C, N: width, SA: 4 * rows * width, SD: 4 * c.C})
+	for y := range rows {
+		args.Dst, args.A = at(c.inside(), y*c.W*c.C), at(x, (i*c.C*rows+y)*width)
 		c.again(kernel.Transpose, args)
 	}
 	return c.padded
+}
+
+// rows returns the rows of an image without padding, and their size. Without padding, they are one row.
+func (c *convolving) rows() (count, size int) {
+	if c.hasPadding() {
+		return c.height, c.width
+	}
+	return 1, c.height * c.width
 }
 
 // inside returns the address of the first pixel of the padded image [H, W, C] that is not padding.
@@ -271,9 +280,10 @@ func (c *convolving) fold(image unsafe.Pointer) {
 		args.A = args.Dst
 		c.again(kernel.AddVV, args)
 	}
-	args = c.prepare(kernel.Args{M: c.width, N: c.C, SA: 4 * c.C, SD: 4 * c.height * c.width})
-	for y := range c.height {
-		args.Dst, args.A = at(image, y*c.width), at(c.inside(), y*c.W*c.C)
+	rows, width := c.rows()
+	args = c.prepare(kernel.Args{M: width, N: c.C, SA: 4 * c.C, SD: 4 * rows * width})
+	for y := range rows {
+		args.Dst, args.A = at(image, y*width), at(c.inside(), y*c.W*c.C)
 		c.again(kernel.Transpose, args)
 	}
 }
