@@ -225,6 +225,20 @@ func FuzzPlan(f *testing.F) {
 	})
 }
 
+// TestLongChain checks element-wise operations on more elements than fit the second-level cache.
+func TestLongChain(t *testing.T) {
+	b := graph.NewBuilder("chain")
+	x := b.Input("x", graph.Float, graph.Shape{longChain + 5})
+	b.Output("y", b.Tanh(b.Mul(b.Exp(x), x)))
+	g, err := b.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := modeltest.RandomEnv(g, 1, []int{1})
+	env.Values["bag_of"] = &graph.Tensor{Shape: []int{1}, Ints: []int{0}}
+	compare(t, g, env, 1e-5)
+}
+
 // TestUpdatesInPlace checks that a value of the memory is replaced after its last use: where the graph reads it, it
 // reads the old one.
 func TestUpdatesInPlace(t *testing.T) {

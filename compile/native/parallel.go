@@ -42,7 +42,11 @@ func (o *Options) divide(c *call, cost int) {
 
 // divideChain sets the blocks and parts of a chain.
 func (p *planner) divideChain(c *call) {
-	c.units, c.parts = (c.args.N+blockSize-1)/blockSize, 1
+	c.chain.size = blockSize
+	if c.args.N >= longChain {
+		c.chain.size = longBlockSize
+	}
+	c.units, c.parts = (c.args.N+c.chain.size-1)/c.chain.size, 1
 	if p.Threads > 1 {
 		c.parts = max(1, min(p.Threads, c.units, unitCost*c.args.N*len(c.chain.links)/p.partCost()))
 	}

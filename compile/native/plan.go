@@ -47,6 +47,7 @@ type loop func(worker int, a *kernel.Args, from, to int)
 type chain struct {
 	links []link
 	block kernel.Args // of the running link
+	size  int         // of a block, in elements
 }
 
 // link is a call of a chain.
@@ -64,8 +65,14 @@ const (
 	flatB
 )
 
-// blockSize is the number of elements of a block of a chain: the operands of a block, 4 KiB each, fit the first cache.
-const blockSize = 1024
+// blockSize is the number of elements of a block of a chain: values that a link writes are in the cache for the next one.
+// Four or more operands of chains on longChain elements, which are outside of the second-level cache, fit the first one
+// in blocks of longBlockSize.
+const (
+	blockSize     = 2048
+	longChain     = 1 << 16
+	longBlockSize = 1024
+)
 
 // Run computes the outputs. All inputs must be bound, and SetBags called for plans of several bags.
 func (p *Plan) Run() {
@@ -111,11 +118,11 @@ func (c *call) part(worker, from, to int) {
 
 // compute runs the calls of a chain on n elements for the blocks from number from to before number to.
 func (c *chain) compute(args *kernel.Args, n, from, to int) {
-	for at := from * blockSize; at < min(n, to*blockSize); at += blockSize {
+	for at := from * c.size; at < min(n, to*c.size); at += c.size {
 		for i := range c.links {
 			l := &c.links[i]
 			*args = l.args
-			args.N = min(blockSize, n-at)
+			args.N = min(c.size, n-at)
 			for bit, pointer := range [...]*unsafe.Pointer{&args.Dst, &args.A, &args.B} {
 				if l.flat&(1<<bit) != 0 {
 					*pointer = unsafe.Add(*pointer, 4*at)
