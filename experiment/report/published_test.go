@@ -203,10 +203,7 @@ func TestPublishedTables(t *testing.T) {
 	rc := readPublished(t, "../../bench/published/rc.yaml", 3)
 	authors := readPublished(t, "../../bench/published/authors.yaml", 10)
 	shares := readPublished(t, "../../bench/published/shares.yaml", 3)
-	var item definition.Item
-	for _, name := range []string{"SIVAL6-MIPL", "Birdsong-MIPL"} {
-		item.Data = append(item.Data, schema.Str{V: name})
-	}
+	item := definition.Item{Where: definition.Where{Data: []schema.Str{{V: "SIVAL6-MIPL"}, {V: "Birdsong-MIPL"}}}}
 	for _, name := range []string{"acmil", "gated-abmil", "demipl-mlp", "elimipl", "demipl", "miplma"} {
 		item.Learners = append(item.Learners, schema.Str{V: name})
 	}
@@ -220,7 +217,8 @@ func TestPublishedTables(t *testing.T) {
 	tables["rc"] = rc.list(func(definition.Coord) bool { return true }, rc.means, "miplc", "paper, ten splits")
 	tables["authors shares"] = authors.list(share, authors.means, "miplc", "paper, ten splits")
 	tables["authors"] = authors.list(func(at definition.Coord) bool { return !share(at) },
-		func(at definition.Coord) []Entry { return append(authors.bySplit(at), authors.paper(at)) }, "miplc, splits 1, 2, ...", "mean", "PyTorch, same bags and splits", "mean", "paper, ten splits")
+		func(at definition.Coord) []Entry { return append(authors.bySplit(at), authors.paper(at)) },
+		"miplc, splits 1, 2, ...", "mean", "PyTorch, same bags and splits", "mean", "paper, ten splits")
 	testsupport.CheckLanguageTables(t, "../../docs/paper-results.md", tables)
 	peers := methods.list(func(at definition.Coord) bool { return len(methods.torch[at]) > 0 }, methods.bySplit,
 		"miplc, splits 1, 2, ...", "mean", "PyTorch", "mean")
