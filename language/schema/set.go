@@ -117,8 +117,10 @@ func (l *loader) put(n *Node, path []string, v *Node, pos diag.Pos, literal bool
 		if err != nil {
 			return nil, err
 		}
-		// Lists and values replace the old value; maps are merged.
-		return l.dialect.merge(n, wrap(path[:1], under, pos), literal), nil
+		// Lists and values replace the old value; maps are merged, and what they lack is missing in the file.
+		out := l.dialect.merge(n, wrap(path[:1], under, pos), literal)
+		out.pos, out.src = n.pos, n.src
+		return out, nil
 	case listNode:
 		return l.putEntry(n, path, v, pos)
 	}
