@@ -1,4 +1,4 @@
-// Describes datasets: counts as in Table 1 of the paper, and pictures of bags.
+// The counts of a dataset, as in Table 1 of the paper.
 
 package data
 

@@ -15,6 +15,7 @@ import (
 	"github.com/miplc/miplc/data/formats"
 	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/internal/fileio"
+	"github.com/miplc/miplc/runs/plot"
 )
 
 // inspectOptions are the settings of miplc data inspect.
@@ -146,7 +147,7 @@ func (o *inspectOptions) bag(set *data.Dataset, svg *fileio.File) (*bagDescripti
 	if svg == nil {
 		return b, nil
 	}
-	if err := data.DrawBag(svg, set, i); err != nil {
+	if err := plot.Bag(svg, set, i); err != nil {
 		return nil, err
 	}
 	b.SVG = o.SVG

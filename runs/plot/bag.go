@@ -1,6 +1,6 @@
 // Pictures of a bag: thumbnails or a map of values.
 
-package data
+package plot
 
 import (
 	"bytes"
@@ -16,14 +16,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/internal/diag"
 )
 
-// DrawBag writes a picture of bag i (from 0) as self-contained SVG. Instances that are images
+// Bag writes a picture of bag i (from 0) as self-contained SVG. Instances that are images
 // become a grid of thumbnails. Other instances become a heat map of z-scores over the whole
 // dataset, with one row per instance and one column per feature. Known positive instances have a
 // frame. The title lists the candidates, with the true label in bold.
-func DrawBag(w io.Writer, d *Dataset, i int) error {
+func Bag(w io.Writer, d *data.Dataset, i int) error {
 	if i < 0 || i >= d.Bags() {
 		return diag.Errorf(diag.Pos{File: d.Name}, "there is no bag %d; bags count from 1 to %d", i+1, d.Bags())
 	}
@@ -54,7 +55,7 @@ const (
 )
 
 // bagTitle returns a title with the number of the bag, its size and its labels.
-func bagTitle(d *Dataset, i int) string {
+func bagTitle(d *data.Dataset, i int) string {
 	kind, truth := "candidates", d.TrueMask(i)
 	if d.Multi {
 		kind = "labels"
@@ -75,7 +76,7 @@ func bagTitle(d *Dataset, i int) string {
 
 // imageShape returns height, width and channels if instances are images of one or three channels;
 // otherwise channels is 0.
-func imageShape(d *Dataset) (h, w, channels int) {
+func imageShape(d *data.Dataset) (h, w, channels int) {
 	switch {
 	case len(d.Shape) == 2 && d.Shape[0] > 1 && d.Shape[1] > 1:
 		return d.Shape[0], d.Shape[1], 1
@@ -85,7 +86,7 @@ func imageShape(d *Dataset) (h, w, channels int) {
 	return 0, 0, 0
 }
 
-func drawThumbnails(w io.Writer, d *Dataset, i, h, wd, channels int) (width, height int, err error) {
+func drawThumbnails(w io.Writer, d *data.Dataset, i, h, wd, channels int) (width, height int, err error) {
 	const side, gap, perRow = 56, 8, 10
 	bag, err := d.Bag(i)
 	if err != nil {
@@ -128,19 +129,22 @@ func thumbnail(x []float32, h, w, channels int, low, high float32) image.Image {
 	return m
 }
 
+// The colours of the lowest and the highest z-score.
+var paleBlue, darkBlue = color.NRGBA{247, 251, 255, 255}, color.NRGBA{8, 48, 107, 255}
+
 // maxHeatMap is the maximum number of cells of a heat map.
 const maxHeatMap = 4 << 20
 
 // drawHeatMap draws z-scores (statistics of the whole dataset) from -2.5 to 2.5. A wider range would
 // make a feature with one outlier pale everywhere.
-func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) {
+func drawHeatMap(w io.Writer, d *data.Dataset, i int) (width, height int, err error) {
 	const reach = 2.5
 	dim, n := d.Dim(), d.Size(i)
 	if dim*n > maxHeatMap {
 		return 0, 0, diag.Errorf(diag.Pos{File: d.Name}, "bag %d has %s of %s, too many to draw", i+1,
 			diag.Count(n, "instance"), diag.Count(dim, "feature"))
 	}
-	statistics, err := NewNormalization(d, d.AllBags())
+	statistics, err := data.NewNormalization(d, d.AllBags())
 	if err != nil {
 		return 0, 0, err
 	}
@@ -152,7 +156,7 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 	m, scores := image.NewRGBA(image.Rect(0, 0, dim*cellW, n*cellH)), make([]float32, len(bag))
 	statistics.Apply(scores, bag)
 	for at, z := range scores {
-		c := heat(min(max((float64(z)+reach)/(2*reach), 0), 1))
+		c := mix(paleBlue, darkBlue, min(max((float64(z)+reach)/(2*reach), 0), 1))
 		left, top := at%dim*cellW, at/dim*cellH
 		draw.Draw(m, image.Rect(left, top, left+cellW, top+cellH), image.NewUniform(c), image.Point{}, draw.Src)
 	}
@@ -174,12 +178,6 @@ func drawHeatMap(w io.Writer, d *Dataset, i int) (width, height int, err error) 
 func drawFrame(w io.Writer, x, y, width, height, stroke int) {
 	fmt.Fprintf(w, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#d7301f" stroke-width="%d"/>`+"\n",
 		x, y, width, height, stroke)
-}
-
-// heat returns a colour between a pale and a dark blue.
-func heat(share float64) color.RGBA {
-	mix := func(a, b float64) uint8 { return uint8(math.Round(a + (b-a)*share)) }
-	return color.RGBA{mix(247, 8), mix(251, 48), mix(255, 107), 255}
 }
 
 func embedPNG(w io.Writer, m image.Image, x, y, width, height int) error {
