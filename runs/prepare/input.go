@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/compile"
@@ -82,33 +81,24 @@ func checkHash(d *language.Data, set *data.Dataset) error {
 		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)"))
 }
 
-// readingOf returns the options for reading the dataset of a spec. flags are those of the command line.
+// readingOf returns the options for reading the dataset of a spec, see withColumns. flags are those of the command line.
 func readingOf(d *language.Data, flags bagfile.Reading) bagfile.Reading {
-	flags.Columns = columnsOf(d, flags.Columns)
-	flags.Labels, flags.Form = bagfile.Labels(d.Labels.V), bagfile.SpecForm
-	return flags
-}
-
-// columnsOf returns the columns that the spec and the command line declare.
-func columnsOf(d *language.Data, flags bagfile.Columns) bagfile.Columns {
-	c := &d.Columns
-	names := func(more []string, list schema.Strs) []string {
-		more = slices.Clone(more)
+	names := func(list schema.Strs) (names []string) {
 		for _, name := range list.V {
-			if !slices.Contains(more, name.V) { // a resumed run may repeat its flags
-				more = append(more, name.V)
-			}
+			names = append(names, name.V)
 		}
-		return more
+		return names
 	}
-	return bagfile.Columns{
+	c := &d.Columns
+	flags.Columns = bagfile.Columns{
 		Roles: bagfile.Roles{
 			Bag: c.Bag.V, Label: c.Label.V, Candidates: c.Candidates.V, InstanceLabel: c.InstanceLabel.V,
 			Group: cmp.Or(c.Group.V, d.Split.Group.V),
 		},
-		Ignore: names(flags.Ignore, c.Ignore), Features: names(flags.Features, c.Features),
-		Coordinates: names(flags.Coordinates, c.Coordinates),
+		Ignore: names(c.Ignore), Features: names(c.Features), Coordinates: names(c.Coordinates),
 	}
+	flags.Labels, flags.Form = bagfile.Labels(d.Labels.V), bagfile.SpecForm
+	return flags
 }
 
 func prototypes(spec *language.Spec) generate.PrototypeOptions {
@@ -160,7 +150,7 @@ func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature
 		sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
 		return sig, set, "", err
 	}
-	set, images, err := openData(spec, folder)
+	set, images, err := openData(withColumns(spec, folder.Columns), folder)
 	if err == nil {
 		shape := set.Shape
 		if images != nil {

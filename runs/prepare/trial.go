@@ -4,6 +4,7 @@ package prepare
 
 import (
 	"context"
+	"slices"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/compile/encoder"
@@ -89,20 +90,20 @@ func withColumns(spec *language.Spec, flags bagfile.Columns) *language.Spec {
 	if !spec.HasColumns() {
 		return spec
 	}
-	resolved, all := *spec, columnsOf(&spec.Data, flags)
-	c := &resolved.Data.Columns
-	set := func(to *schema.Strs, names []string) {
-		if len(names) == len(to.V) {
-			return
-		}
-		to.V = nil
+	resolved := *spec
+	add := func(to *schema.Strs, names []string) {
+		var more []schema.Str
 		for _, name := range names {
-			to.V = append(to.V, schema.Str{V: name})
+			if !slices.ContainsFunc(to.V, func(had schema.Str) bool { return had.V == name }) { // resumed with equal flags
+				more = append(more, schema.Str{V: name})
+			}
 		}
+		to.V = slices.Concat(more, to.V)
 	}
-	set(&c.Ignore, all.Ignore)
-	set(&c.Coordinates, all.Coordinates)
-	set(&c.Features, all.Features)
+	c := &resolved.Data.Columns
+	add(&c.Ignore, flags.Ignore)
+	add(&c.Coordinates, flags.Coordinates)
+	add(&c.Features, flags.Features)
 	return &resolved
 }
 
