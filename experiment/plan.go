@@ -449,7 +449,7 @@ func checkCompiles(e *definition.Experiment, l *definition.Learner, c *Cell, set
 		for i := 1; i < len(splits) && err == nil; i++ {
 			other := *trial
 			other.Split = splits[i]
-			err = other.CheckMeasures()
+			err = other.CheckValidation()
 		}
 		if err != nil {
 			var found diag.List

@@ -112,7 +112,7 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 // inner returns the splits of holdOut, or an error at the setting of the search that does not fit the trial of the spec.
 func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
 	spec := t.Program.Spec
-	if err := cmp.Or(canCheck(spec), checkTemperature(t)); err != nil {
+	if err := canCheck(spec); err != nil {
 		return nil, err
 	}
 	if spec.Fitted() && o.Rules.Halving.V > 1 {

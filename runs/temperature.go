@@ -10,8 +10,6 @@ import (
 
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
-	"github.com/miplc/miplc/internal/diag"
-	"github.com/miplc/miplc/train"
 )
 
 // Temperature describes the temperature of an exported model.
@@ -29,9 +27,6 @@ type Temperature struct {
 
 // setTemperature sets the temperature that the spec asks for, if any.
 func (m *trainedModel) setTemperature(ctx context.Context) error {
-	if err := checkTemperature(m.trial); err != nil {
-		return err
-	}
 	asked := m.trial.Program.Spec.Export.Temperature.V
 	if !asked.Validation && asked.T == 0 {
 		return nil
@@ -95,28 +90,4 @@ func (t *Temperature) applyTo(probabilities []float32) []float32 {
 		out[c] = float32(power(v) / sum)
 	}
 	return out
-}
-
-// checkTemperature reports a temperature that cannot be fitted to the bags of a trial. It needs no
-// training.
-func checkTemperature(t *train.Trial) error {
-	asked := t.Program.Spec.Export.Temperature
-	if !asked.V.Validation {
-		return nil
-	}
-	informs := func(bag int) bool {
-		return t.Data.TrueMask(bag) != nil || slices.Contains(t.Data.CandidateMask(bag), 0)
-	}
-	text, note := "", ""
-	switch {
-	case len(t.Split.Validation) == 0:
-		text = "export.temperature is fitted to validation bags, and the split has none"
-		note = "set data.split.validation, or export.temperature to a number"
-	case !slices.ContainsFunc(t.Split.Validation, informs):
-		text = "no validation bag has a true label or a candidate set that excludes a class: no temperature can be fitted"
-		note = "leave out export.temperature, set it to a number, or add true labels of some validation bags"
-	default:
-		return nil
-	}
-	return diag.Invalid(t.Program.Spec.AddSource(diag.Errorf(asked.Pos, "%s", text).WithNote("%s", note)))
 }

@@ -64,13 +64,13 @@ func TestTemperatureOfUselessCandidates(t *testing.T) {
 	}
 	d := trials[0].Data
 	d.Labels = nil
-	if err := checkTemperature(trials[0]); err != nil {
+	if err := trials[0].CheckValidation(); err != nil {
 		t.Error(err)
 	}
 	for i := range d.Candidates {
 		d.Candidates[i] = 1
 	}
-	if err := checkTemperature(trials[0]); err == nil || strings.Contains(err.Error(), "data.split.validation") ||
+	if err := trials[0].CheckValidation(); err == nil || strings.Contains(err.Error(), "data.split.validation") ||
 		!strings.Contains(err.Error(), "candidate set that excludes a class") {
 		t.Errorf("error %v", err)
 	}

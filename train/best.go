@@ -62,25 +62,30 @@ func (t *Trial) selects() bool {
 // the model with the chosen settings is.
 func (t *Trial) refits() bool { return t.selects() && t.Program.Spec.Train.Refit.V && t.Curve == nil }
 
-// CheckMeasures returns an error with the position of train.best or train.decay_measure in the
-// spec if the split cannot evaluate it: without validation bags, or if its measure is not defined
-// on the labels of these bags.
-func (t *Trial) CheckMeasures() error {
-	if len(t.Program.Spec.WatchedMeasures()) == 0 {
-		return nil
-	}
-	spec := t.Program.Spec
-	for _, w := range spec.WatchedMeasures() {
-		if !t.validated() {
-			return spec.AtUserLine(diag.Errorf(w.Measure.Pos, "%s needs validation bags, but the split %s has none", w.Key,
-				t.Split.Source).
+// CheckValidation returns an error with the position of a setting in the spec that uses the validation bags of the
+// split, if there are none, or if their labels do not allow it.
+func (t *Trial) CheckValidation() error {
+	spec, bags := t.Program.Spec, t.Split.Validation
+	if !t.validated() {
+		for _, use := range spec.ValidationUses() {
+			return spec.AtUserLine(diag.Errorf(use.Pos, "%s, but the split %s has none", use.Text, t.Split.Source).
 				WithNote("an index file has them in the part validation, an experiment in splits: {validation: 0.15}"))
 		}
-		bags := t.Split.Validation
-		if wrong := CheckMeasure(w.Key, w.Measure, t.Data, bags, fmt.Sprintf("the %s of %s", diag.Count(len(bags),
-			"validation bag"), t.Data.Name)); wrong != nil {
+		return nil
+	}
+	of := fmt.Sprintf("the %s of %s", diag.Count(len(bags), "validation bag"), t.Data.Name)
+	for _, w := range spec.WatchedMeasures() {
+		if wrong := CheckMeasure(w.Key, w.Measure, t.Data, bags, of); wrong != nil {
 			return spec.AtUserLine(*wrong)
 		}
+	}
+	informs := func(bag int) bool {
+		return t.Data.TrueMask(bag) != nil || slices.Contains(t.Data.CandidateMask(bag), 0)
+	}
+	if asked := spec.Export.Temperature; asked.V.Validation && !slices.ContainsFunc(bags, informs) {
+		return spec.AtUserLine(diag.Errorf(asked.Pos, "no temperature can be fitted to %s: none has a true label or a "+
+			"candidate set that excludes a class", of).
+			WithNote("leave out export.temperature, set it to a number, or add true labels of some validation bags"))
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func TestRefit(t *testing.T) {
 func TestBestErrors(t *testing.T) {
 	o := validated(t, func(s *language.Train) { s.Best.V = "accuracy" })
 	o.Data.Labels = nil
-	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(),
+	if err := o.CheckValidation(); err == nil || !strings.Contains(err.Error(),
 		"train.best is accuracy, which is not defined on the 7 validation bags of toy") {
 		t.Error(err)
 	}
@@ -257,17 +257,17 @@ func TestBestErrors(t *testing.T) {
 	o = validated(t, func(s *language.Train) { s.Best.V = "auroc" })
 	o.Split.Validation = o.Split.Validation[:1]
 	want := "train.best is auroc, which is not defined on the 1 validation bag of toy"
-	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(), want) {
+	if err := o.CheckValidation(); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)
 	}
 	// A measure without true labels.
 	o = validated(t, func(s *language.Train) { s.Best.V = "inside_candidates" })
 	o.Data.Labels = nil
-	if err := o.CheckMeasures(); err != nil {
+	if err := o.CheckValidation(); err != nil {
 		t.Error(err)
 	}
 	o = toyOptions(t, func(s *language.Spec) { s.Train.Best.V = "loss" })
-	if err := o.CheckMeasures(); err == nil || !strings.Contains(err.Error(), "needs validation bags") {
+	if err := o.CheckValidation(); err == nil || !strings.Contains(err.Error(), "needs validation bags") {
 		t.Error(err)
 	}
 }

@@ -30,7 +30,7 @@ func Trial(spec *language.Spec, set *data.Dataset, split *data.Split) (*train.Tr
 		return nil, diag.Invalid(err)
 	}
 	trial := &train.Trial{Program: p, Data: set, Split: split}
-	if err := trial.CheckMeasures(); err != nil {
+	if err := trial.CheckValidation(); err != nil {
 		return nil, diag.Invalid(err)
 	}
 	return trial, CheckStep("training", p, set)
