@@ -1,4 +1,4 @@
-// How long predictions of exported models take.
+// Times of predictions of exported models.
 
 package main
 

@@ -1,4 +1,4 @@
-// How long training steps take: the training loop of miplc, until a number of steps or a time is over.
+// Times of training steps: the training loop of miplc, until a number of steps or a time is over.
 
 package main
 

@@ -1,4 +1,4 @@
-// How fast two trainings drift apart that differ in the last bit of one parameter.
+// The growing distance between two trainings that differ in the last bit of one parameter.
 
 package main
 

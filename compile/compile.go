@@ -1,4 +1,4 @@
-// From a spec to the graphs of a program: the lowerer and what it declares.
+// The way from a spec to the graphs of a program: the lowerer and what it declares.
 
 package compile
 

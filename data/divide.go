@@ -1,4 +1,4 @@
-// Divides bags into parts of given shares: stratified by class, with whole groups.
+// Division of bags into parts of given shares: stratified by class, with whole groups.
 
 package data
 

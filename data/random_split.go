@@ -1,4 +1,4 @@
-// Draws the parts of a split: random shares, folds and validation bags.
+// Random parts of a split: shares, folds and validation bags.
 
 package data
 

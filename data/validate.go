@@ -1,4 +1,4 @@
-// What a dataset must be.
+// Validation of datasets.
 
 package data
 

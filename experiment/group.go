@@ -1,4 +1,4 @@
-// How cells are computed: in groups that share a program, from the choice of a setting to the stored result.
+// Computation of cells: in groups that share a program, from the choice of a setting to the stored result.
 
 package experiment
 

@@ -1,4 +1,4 @@
-// Stores and merges the result lines of experiments, one line per cell.
+// The store of results of experiments, one line per cell, and the merge of stores.
 
 package experiment
 

@@ -1,5 +1,5 @@
-// One process of an experiment on several machines: which cells are its shard, and whether they are still those
-// planned.
+// One process of an experiment on several machines: the cells of its shard, and the check that they are still those
+// that were planned.
 
 package experiment
 

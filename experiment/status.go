@@ -1,4 +1,5 @@
-// How far an experiment is: finished and failed cells, the processes that compute others now, and the time that is left.
+// The status of an experiment: finished and failed cells, the processes that compute others now, and the remaining
+// time.
 
 package experiment
 

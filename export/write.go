@@ -1,4 +1,4 @@
-// How a model file is written: completely or not at all, and only if it passes its checks.
+// Writing of model files: completely or not at all, and only if they pass their checks.
 
 package export
 

@@ -1,4 +1,4 @@
-// How passes rewrite and copy graphs node by node.
+// Rewriting and copying of graphs node by node, for passes.
 
 package graph
 

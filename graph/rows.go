@@ -1,4 +1,4 @@
-// Along which axes ops combine values, and what mixes bags.
+// Axes along which ops combine values, and values that mix bags.
 
 package graph
 

@@ -1,4 +1,4 @@
-// How an equation is read, and where its parts are in the file.
+// The reader of equations, and the positions of their parts in the file.
 
 package language
 

@@ -1,5 +1,5 @@
-// How a model file predicts bags of a dataset, in memory and on disk. What a run reports is measured with the file that
-// users deploy.
+// Predictions of a model file for the bags of a dataset, in memory and on disk. The measures of a run come from the
+// file that users deploy.
 
 package runs
 

@@ -1,6 +1,6 @@
 //go:build cgo
 
-// Does a device compute what the CPU computes? The answer decides whether a model is opened on it.
+// The check that a device computes what the CPU computes, without which no model is opened on it.
 
 package runtime
 

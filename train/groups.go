@@ -1,4 +1,4 @@
-// Which trials train together, and the trainer of groups.
+// Groups of trials that train together, and their trainer.
 
 package train
 

@@ -1,6 +1,5 @@
-// Defines learners, which are fitted to all bags at once instead of being trained
-// by gradient steps on a graph. A fitted model predicts in Go, and as an inference graph from which
-// the ONNX file is written.
+// Interfaces of learners, which are fitted to all bags at once instead of being trained by gradient steps on a graph. A
+// fitted model predicts in Go, and as an inference graph from which the ONNX file is written.
 
 package train
 

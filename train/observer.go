@@ -1,4 +1,4 @@
-// Who watches a training.
+// Observers of a training.
 
 package train
 

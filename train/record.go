@@ -1,4 +1,4 @@
-// What is recorded during a training, and the report from it.
+// The record of a training, and the report from it.
 
 package train
 

@@ -1,4 +1,4 @@
-// From images to a dataset of features.
+// Datasets of features, computed from images.
 
 package encoder
 

@@ -1,5 +1,5 @@
-// What happens to the operations after lowering: values are computed where they are needed, element-wise operations
-// join, and every buffer gets its place in memory.
+// Changes to the operations after lowering: values are computed where they are needed, element-wise operations join,
+// and every buffer gets its place in memory.
 
 package native
 

@@ -1,4 +1,4 @@
-// How nodes, initializers and names of an ONNX graph are written.
+// Writing of the nodes, initializers and names of an ONNX graph.
 
 package onnx
 

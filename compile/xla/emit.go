@@ -1,4 +1,4 @@
-// How operations are written with the axis of runs.
+// Writing of operations with the axis of trials.
 
 package xla
 

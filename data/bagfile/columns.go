@@ -1,4 +1,4 @@
-// Which column of a CSV file means what.
+// Roles of the columns of a CSV file.
 
 package bagfile
 

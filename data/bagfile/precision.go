@@ -1,4 +1,4 @@
-// This file finds features that lose their differences in float32, such as seconds since 1970.
+// Warnings about features that lose their differences in float32, such as seconds since 1970.
 
 package bagfile
 

@@ -1,5 +1,5 @@
-// From the labels that several annotators gave to the same images to candidate sets, by the rule of the paper's
-// dataset CRC-MIPL (section 4.1, "Real-World Dataset").
+// Candidate sets from the labels that several annotators gave to the same images, by the rule of the paper's dataset
+// CRC-MIPL (section 4.1, "Real-World Dataset").
 
 package generate
 

@@ -1,4 +1,4 @@
-// Where the chunks of a dataset are, and their filters.
+// Chunks of a dataset: their places in the file, and their filters.
 
 package hdf5
 

@@ -1,4 +1,4 @@
-// From images to bags by a generator.
+// Bags from images by a generator.
 
 package imagebags
 

@@ -1,4 +1,4 @@
-// What JPEG and TIFF files need, checked before they are decoded.
+// Needs of JPEG and TIFF files, checked before they are decoded.
 
 package imagebags
 

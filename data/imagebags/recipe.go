@@ -1,4 +1,4 @@
-// How a model remembers the way in which its instances were cut from images, so that predictions cut images alike.
+// Recipes: the way in which the instances of a model were cut from images, stored so that predictions cut images alike.
 
 package imagebags
 

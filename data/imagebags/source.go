@@ -1,4 +1,4 @@
-// Where images come from: folders, archives, lists.
+// Sources of images: folders, archives, lists.
 
 package imagebags
 

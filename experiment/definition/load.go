@@ -1,4 +1,4 @@
-// How the file of an experiment becomes a definition: by its path or shipped name, with overrides and defaults.
+// Loading of the file of an experiment: by its path or shipped name, with overrides and defaults.
 
 package definition
 

@@ -1,4 +1,4 @@
-// What a reader needs to repeat an experiment: splits, specs with their settings, seeds and versions.
+// The details that a reader needs to repeat an experiment: splits, specs with their settings, seeds and versions.
 
 package report
 

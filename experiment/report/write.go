@@ -1,4 +1,4 @@
-// How a report is written: its parts in order, into a folder that may hold an earlier report.
+// Writing of a report: its parts in order, into a folder that may contain an earlier report.
 
 package report
 

@@ -1,4 +1,4 @@
-// What a model says of its encoder.
+// The description of an encoder in a model file.
 
 package contract
 

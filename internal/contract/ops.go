@@ -1,4 +1,4 @@
-// Which operations a model file may have.
+// Operations that a model file may contain.
 
 package contract
 

@@ -1,4 +1,4 @@
-// What the file of a training step says of itself.
+// The description of a training step in its file.
 
 package contract
 

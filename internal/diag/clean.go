@@ -1,5 +1,5 @@
-// Makes text from outside, e.g. class names, safe to show on a terminal or in a table, and safe as the name of a
-// file or a word for a shell; numbers with their nouns.
+// Text from outside, such as class names, made safe to show on a terminal or in a table, and safe as the name of a file
+// or a word for a shell; numbers with their nouns.
 
 package diag
 

@@ -1,4 +1,4 @@
-// Did you mean ...?
+// Suggestions for misspelt words.
 
 package diag
 

@@ -1,4 +1,4 @@
-// Whether a file has changed.
+// States of files, by which a change is noticed.
 
 package fileio
 

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Whether a file has changed, on other systems.
+// States of files, by which a change is noticed, on other systems.
 
 package fileio
 

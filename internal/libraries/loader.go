@@ -1,4 +1,4 @@
-// What the dynamic loader does not do itself: it reads past the end of a truncated library, which ends the
+// Protection against two weaknesses of the dynamic loader: it reads past the end of a truncated library, which ends the
 // process, and its messages need an explanation.
 
 package libraries

@@ -1,4 +1,4 @@
-// Asks the NVIDIA driver for GPUs and loads NVIDIA's libraries.
+// GPUs, as the NVIDIA driver reports them, and loading of NVIDIA's libraries.
 
 package libraries
 

@@ -1,6 +1,6 @@
 //go:build !unix
 
-// Who owns a file, on other systems: they have access control lists, which package fs does not show.
+// Owners of files, on other systems: they have access control lists, which package fs does not show.
 
 package libraries
 

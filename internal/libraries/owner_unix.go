@@ -1,6 +1,6 @@
 //go:build unix
 
-// Who owns a file, and who can change it.
+// Owners of files, and the users who can change them.
 
 package libraries
 

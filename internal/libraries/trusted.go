@@ -1,8 +1,7 @@
-// Decides which files may be loaded as code or read as configuration although the
-// user did not name them. Such a file, and every folder above it, must belong to root or to the
-// user who runs the process, and other users must not be able to write to them. Otherwise another
-// user of the machine could run code as this user by putting a library into a folder that is searched.
-// It also rejects truncated libraries, and explains errors of the loader.
+// The rule of trust: files that may be loaded as code or read as configuration although the user did not name them.
+// Such a file, and every folder above it, must belong to root or to the user who runs the process, and other users must
+// not be able to write to them. Otherwise another user of the machine could run code as this user by putting a library
+// into a folder that is searched. Truncated libraries are rejected, and errors of the loader explained.
 
 package libraries
 

@@ -1,6 +1,5 @@
-// Prepares model files for onnx-go, which lacks some standard ONNX ops and
-// computes some forms incorrectly. It replaces them with forms that onnx-go v0.5.0 computes
-// correctly, so that model files need not avoid them.
+// Rewriting of model files for onnx-go, which lacks some standard ONNX ops and computes some forms incorrectly. They
+// are replaced with forms that onnx-go v0.5.0 computes correctly, so that model files need not avoid them.
 
 package onnxpb
 

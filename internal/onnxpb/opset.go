@@ -1,4 +1,4 @@
-// Since which operator set an operation exists.
+// The operator set in which each operation first appeared.
 
 package onnxpb
 

@@ -1,4 +1,4 @@
-// This file compares a device with the CPU: predictions, training steps and fits use the same check.
+// The comparison of a device with the CPU, which predictions, training steps and fits share.
 
 package onnxruntime
 

@@ -1,5 +1,5 @@
-// Finds the onnxruntime shared library on this machine, without loading it, and installs
-// a pinned version into miplc's cache with npm or pip.
+// The search for the onnxruntime shared library on this machine, without loading it, and the installation of a pinned
+// version in miplc's cache with npm or pip.
 
 package onnxruntime
 

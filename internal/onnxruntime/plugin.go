@@ -1,7 +1,6 @@
 //go:build cgo
 
-// Loads execution providers of onnxruntime from separate libraries, with calls that
-// the Go binding lacks.
+// Execution providers of onnxruntime from separate libraries, loaded with calls that the Go binding lacks.
 
 package onnxruntime
 

@@ -1,4 +1,4 @@
-// What a release contains for each platform.
+// The contents of a release for each platform.
 
 package main
 

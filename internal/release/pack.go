@@ -1,4 +1,4 @@
-// What people install: an archive with the binary, a script that installs it, and a Debian package.
+// Packages for installation: an archive with the binary, a script that installs it, and a Debian package.
 
 package main
 

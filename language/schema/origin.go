@@ -1,4 +1,4 @@
-// Where a setting comes from: the file of the user, a base, or --set.
+// Origins of settings: the file of the user, a base, or --set.
 
 package schema
 

@@ -1,4 +1,4 @@
-// Finds and opens the data of a spec, with its columns and its hash.
+// The data of a spec: finding and opening it, its columns and its hash.
 
 package prepare
 

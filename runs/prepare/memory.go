@@ -1,4 +1,4 @@
-// Does work fit into memory? The estimates are made before anything is allocated.
+// Estimates of memory, made before anything is allocated.
 
 package prepare
 

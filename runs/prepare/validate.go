@@ -1,4 +1,4 @@
-// What would keep a spec from training: all errors that can be found before, at once.
+// Validation of specs: all errors that would keep a spec from training, as far as they can be found before, at once.
 
 package prepare
 

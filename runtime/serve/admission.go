@@ -1,4 +1,4 @@
-// Which requests may start: those in flight share a bounded amount of memory.
+// Admission of requests: those in flight share a bounded amount of memory.
 
 package serve
 

@@ -1,4 +1,4 @@
-// What all requests share: a deadline, the count in the metrics, and an error that the client can read.
+// Parts that all requests share: a deadline, the count in the metrics, and an error that the client can read.
 
 package serve
 

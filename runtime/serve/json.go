@@ -1,4 +1,4 @@
-// This file reads the JSON of requests: objects, lists, and tensors of numbers.
+// The reader of JSON in requests: objects, lists, and tensors of numbers.
 
 package serve
 

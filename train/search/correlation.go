@@ -1,4 +1,4 @@
-// How settings and success of trials go together.
+// Correlations between the settings of trials and their results.
 
 package search
 

@@ -1,6 +1,6 @@
 //go:build !amd64 && !arm64
 
-// Other processors have only the kernels in plain Go.
+// The sets of kernels on other processors: plain Go only.
 
 package kernel
 

@@ -1,4 +1,4 @@
-// Runs ONNX models in both back ends, for tests of packages that write models.
+// Runs of ONNX models in both back ends, for tests of packages that write models.
 
 package enginetest
 

@@ -1,6 +1,6 @@
-// Provides an executor of XLA programs for tests: compute's in pure Go or, with
-// the environment variable MIPLC_TEST_XLA, XLA itself: on the CPU (plugin) with the plugin that
-// `miplc runtime install xla` downloads, or on a GPU (cuda, and cuda-tf32 with rounded factors).
+// The executor of XLA programs in tests: compute's in pure Go or, with the environment variable MIPLC_TEST_XLA, XLA
+// itself: on the CPU (plugin) with the plugin that `miplc runtime install xla` downloads, or on a GPU (cuda, and
+// cuda-tf32 with rounded factors).
 
 package enginetest
 

@@ -1,5 +1,4 @@
-// Draws random valid specs, for tests that compare engines, exports and commands on
-// more than the shipped models.
+// Random valid specs, for tests that compare engines, exports and commands on more than the shipped models.
 
 package modeltest
 

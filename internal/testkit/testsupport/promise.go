@@ -1,4 +1,4 @@
-// Compares what users rely on with what earlier versions promised.
+// Promises of earlier versions, compared with what users can rely on now.
 
 package testsupport
 

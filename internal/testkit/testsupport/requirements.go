@@ -1,4 +1,4 @@
-// What a test needs, and what it says if that is missing.
+// Requirements of tests, and the messages of tests that are skipped without them.
 
 package testsupport
 

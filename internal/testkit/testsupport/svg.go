@@ -1,4 +1,4 @@
-// Checks in tests that figures are SVG that all renderers draw equally.
+// Checks that figures are SVG that all renderers draw equally.
 
 package testsupport
 

@@ -1,4 +1,4 @@
-"""Makes pandas frames of the program's results. pandas is imported only here."""
+"""Results of the program as pandas frames. pandas is imported only here."""
 
 from __future__ import annotations
 

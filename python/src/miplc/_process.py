@@ -1,4 +1,4 @@
-"""Runs the program miplc: passes its events on, and turns its failures into exceptions."""
+"""Processes of the program miplc: their events are passed on, and their failures become exceptions."""
 
 from __future__ import annotations
 

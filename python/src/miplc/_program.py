@@ -1,4 +1,4 @@
-"""Finds the program miplc."""
+"""The search for the program miplc."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads bags from files and from frames of pandas and polars. The program reads both."""
+"""Bags from files and from frames of pandas and polars. The program reads both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts the messages of the program into the words of Python: arguments for flags, and the keys of dicts as places."""
+"""The messages of the program in the words of Python: arguments for flags, and the keys of dicts as places."""
 
 from __future__ import annotations
 

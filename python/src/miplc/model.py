@@ -1,4 +1,4 @@
-"""Runs exported models in onnxruntime."""
+"""Predictions of exported models in onnxruntime."""
 
 from __future__ import annotations
 

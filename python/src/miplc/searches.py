@@ -1,4 +1,4 @@
-"""Trains many settings in one call of the program, which is faster than one call for each."""
+"""Training of many settings in one call of the program, which is faster than one call for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trains specs with the program and reads the folders of runs."""
+"""Training of specs with the program, and the folders of runs."""
 
 from __future__ import annotations
 

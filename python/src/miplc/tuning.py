@@ -1,4 +1,4 @@
-"""Searches for settings with the program, and reads their trials."""
+"""Searches for settings with the program, and their trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-// Finds the PJRT plugins that are installed, and chooses one.
+// The search for installed PJRT plugins, and the choice of one.
 
 package pjrt
 

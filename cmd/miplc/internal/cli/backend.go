@@ -1,4 +1,4 @@
-// Opens models and chooses engines from flags, and installs onnxruntime for commands that need it.
+// Flags for models, back ends and engines: opening a model, and installing onnxruntime for commands that need it.
 
 package cli
 

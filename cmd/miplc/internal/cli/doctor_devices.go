@@ -1,4 +1,4 @@
-// Which devices of onnxruntime can predict on this machine: miplc doctor tries each in its own process.
+// Devices of onnxruntime that can predict on this machine: miplc doctor tries each in its own process.
 
 package cli
 

@@ -1,4 +1,4 @@
-// How good the predictions of miplc predict are, printed as measures, by class, and as a confusion matrix.
+// Measures of miplc predict: all measures, by class, and a confusion matrix.
 
 package cli
 

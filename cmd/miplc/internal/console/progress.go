@@ -1,5 +1,4 @@
-// Shows the progress of work to a person, mainly of training: a progress bar on a
-// terminal, plain lines elsewhere.
+// Progress of work, mainly of training: a bar on a terminal, plain lines elsewhere.
 
 package console
 
