@@ -1,5 +1,4 @@
-// Experiments on a Slurm cluster of four nodes on one machine. Its tests interrupt
-// and kill tasks as real clusters do.
+// Experiments on a Slurm cluster of four nodes on one machine. Its tests interrupt and kill tasks as real clusters do.
 
 package main
 

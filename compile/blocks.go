@@ -249,8 +249,8 @@ var scorers = map[string]func(l *lowerer, blk *language.Block, gated *graph.Node
 	},
 }
 
-// attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from
-// gated features. Its logarithm is -softplus(-s), exact for any s.
+// attention scores every instance (paper Eq. 2): a = sigmoid(s), with s from gated features. Its logarithm is
+// -softplus(-s), exact for any s.
 func (l *lowerer) attention(blk *language.Block, _ string) {
 	b, h := l.b, l.env["H"]
 	if !l.wantRows(blk, h) {

@@ -120,8 +120,7 @@ func TestHeadsOfAttention(t *testing.T) {
 				y[i] = x[i]
 			}
 		}
-		// The other columns are 0, so that they change neither scores nor values; the
-		// scale is that of 4 columns.
+		// The other columns are 0, so that they change neither scores nor values; the scale is that of 4 columns.
 		alone := valueOf(t, "bag_attention(X * sqrt(2), X, X)", y)
 		for i := range alone {
 			if i%4/2 == half && math.Abs(alone[i]-both[i]) > 1e-9 {

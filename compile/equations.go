@@ -18,8 +18,8 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// equations declares the parameters of the spec and lowers its let lines. A
-// line with an error is reported once; lines that use it are skipped.
+// equations declares the parameters of the spec and lowers its let lines. A line with an error is reported once; lines
+// that use it are skipped.
 func (l *lowerer) equations() {
 	extents := l.extents()
 	for name, v := range extents {

@@ -19,8 +19,8 @@ const excluded = 1e30
 // before.
 var newWeightsInLoss = map[string]bool{"before_loss": true, "after_loss": false, "after_step": false}
 
-// losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4,
-// 5 or equations) and their weighted sum (Eq. 8).
+// losses adds the label weights of this epoch (Eq. 7), the loss terms (Eq. 4, 5 or equations) and their weighted sum
+// (Eq. 8).
 func (l *lowerer) losses() {
 	l.pastModel = true
 	for i := range l.spec.Let {

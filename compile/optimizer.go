@@ -295,8 +295,8 @@ func (u *update) sgd(w, g *graph.Node) *graph.Node {
 }
 
 // adam computes m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g^2 and, with the
-// corrections c1 and c2 of n updates, w -= lr c1 m / (c2 sqrt(v) + epsilon). Adamw
-// also subtracts lr decay w; adam has the decay in g.
+// corrections c1 and c2 of n updates, w -= lr c1 m / (c2 sqrt(v) + epsilon). Adamw also subtracts lr decay w; adam has
+// the decay in g.
 func (u *update) adam(w, g *graph.Node) *graph.Node {
 	b, t := u.b, u.train
 	m, v := u.average(InFirstMoment, InBeta1, g), u.average(InSecondMoment, InBeta2, b.Mul(g, g))

@@ -66,9 +66,8 @@ func (p *Program) ParamViews(flat []float32) map[string][]float32 {
 	return byName
 }
 
-// Step builds the whole training step as one graph: forward pass, gradient, and
-// the update of train.optimizer. Parameters and the state of the optimiser are flat
-// vectors, so that a target moves few buffers. Scalar inputs have
+// Step builds the whole training step as one graph: forward pass, gradient, and the update of train.optimizer.
+// Parameters and the state of the optimiser are flat vectors, so that a target moves few buffers. Scalar inputs have
 // the shape [1]: buffers that a caller can write to between steps.
 func Step(p *Program) (*graph.Graph, error) { return step(p, p.Train, p.WeightUpdate) }
 

@@ -400,8 +400,8 @@ func (d *Dataset) CandidateList(i int) (list []int) {
 	return list
 }
 
-// Reshape returns the dataset with instances of another shape and as many numbers,
-// e.g. [1, 28, 28] for 784 features; everything else is shared with d.
+// Reshape returns the dataset with instances of another shape and as many numbers, e.g. [1, 28, 28] for 784 features;
+// everything else is shared with d.
 func (d *Dataset) Reshape(shape []int) (*Dataset, error) {
 	n, ok := ndarray.SizeWithin(shape, math.MaxInt)
 	if !ok || n != d.Dim() || len(shape) == 0 {

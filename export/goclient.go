@@ -1,5 +1,5 @@
-// A Go package for one model: its classes are constants, the shape of an
-// instance is a type, and it rejects model files with another contract or other features.
+// A Go package for one model: its classes are constants, the shape of an instance is a type, and it rejects model files
+// with another contract or other features.
 
 package export
 

@@ -25,8 +25,8 @@ const (
 //
 // Signature bag: instances [n, ...] of one bag -> probabilities [1, k], attention [1, n] and, if the
 // spec names it, class_attention [k, n]. The file runs in onnxruntime and, if the model allows it, in
-// onnx-go. Signature batch: instances [N, ...],
-// bag_of [N] -> probabilities [B, k], attention [N], label [B]; only onnxruntime.
+// onnx-go. Signature batch: instances [N, ...], bag_of [N] -> probabilities [B, k], attention [N], label [B]; only
+// onnxruntime.
 //
 // Model sets Contract, InputShape, Normalization, Threshold and Backends of the metadata.
 func Model(p *compile.Program, params map[string][]float32, meta contract.Metadata) (*onnxpb.ModelProto, error) {

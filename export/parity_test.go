@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// scaled returns an engine that gives the first feature as the only attention
-// score's scale, off by a constant.
+// scaled returns an engine that gives the first feature as the only attention score's scale, off by a constant.
 func scaled(name string, off float32) Predictor {
 	return Predictor{Name: name, Predict: func(x []float32, sizes []int) ([]float32, []float32, error) {
 		a := make([]float32, sizes[0])

@@ -12,8 +12,7 @@ import (
 	"github.com/miplc/miplc/internal/testkit/modeltest"
 )
 
-// checkGradient compares the gradient graph with central differences of the
-// interpreter, element by element.
+// checkGradient compares the gradient graph with central differences of the interpreter, element by element.
 func checkGradient(t *testing.T, what string, g *graph.Graph, wrt []string, env graph.Env, tol float64) {
 	t.Helper()
 	grad, err := graph.Gradient(g, "loss", wrt)

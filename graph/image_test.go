@@ -55,8 +55,7 @@ func TestConv2DByDefinition(t *testing.T) {
 	}
 }
 
-// lenet is the two-layer network of the paper's image experiments with
-// attention pooling, on images of 28x28.
+// lenet is the two-layer network of the paper's image experiments with attention pooling, on images of 28x28.
 func lenet(tb testing.TB) *graph.Graph {
 	m := graph.NewBuilder("lenet")
 	x, bagOf := m.Input("instances", graph.Float, shape{n, 1, 28, 28}), m.Input("bag_of", graph.Int, shape{n})

@@ -5,11 +5,10 @@ package graph
 import "fmt"
 
 // SingleBag specialises a graph to one bag that contains all instances. B becomes 1 in
-// every shape; N stays symbolic. The input bag_of disappears, and the segment ops
-// become Softmax along the instances, MatMul, Sum and Max. Attention pooling becomes
-// MatMul(weights^T, H) and mean pooling MatMul(Softmax of zeros, H), so neither needs
-// Sum, which portable files write as a product with a constant. The softmax of N zeros is the row of weights 1/N,
-// because N is unknown until the graph runs.
+// every shape; N stays symbolic. The input bag_of disappears, and the segment ops become Softmax along the instances,
+// MatMul, Sum and Max. Attention pooling becomes MatMul(weights^T, H) and mean pooling MatMul(Softmax of zeros, H), so
+// neither needs Sum, which portable files write as a product with a constant. The softmax of N zeros is the row of
+// weights 1/N, because N is unknown until the graph runs.
 func SingleBag(g *Graph) (*Graph, error) {
 	g, err := Optimize(g)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Code shared by the lowerings to all targets: a table with one function per op of
-// the IR, and one way to report errors.
+// Code shared by the lowerings to all targets: a table with one function per op of the IR, and one way to report
+// errors.
 
 package graph
 

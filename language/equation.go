@@ -125,8 +125,7 @@ var (
 	wantsEnd     = regexp.MustCompile(`expected (?:'EOF'|';'|newline), found (.*)$`)
 )
 
-// syntaxError turns an error of go/parser into a diagnostic in the words of
-// the spec language.
+// syntaxError turns an error of go/parser into a diagnostic in the words of the spec language.
 func (e *Equation) syntaxError(err error) diag.Diagnostic {
 	var list scanner.ErrorList
 	if !errors.As(err, &list) || len(list) == 0 {

@@ -100,8 +100,7 @@ func (f *syntaxChecker) binary(x *ast.BinaryExpr, depth int) {
 	f.check(x.Y, depth+1)
 }
 
-// chained reports a comparison of a comparison, such as a < b < c, which would compare
-// a 0 or a 1 with c.
+// chained reports a comparison of a comparison, such as a < b < c, which would compare a 0 or a 1 with c.
 func (f *syntaxChecker) chained(x *ast.BinaryExpr) {
 	for _, side := range []ast.Expr{x.X, x.Y} {
 		if inner, ok := side.(*ast.BinaryExpr); ok && inner.Op.Precedence() == token.EQL.Precedence() {

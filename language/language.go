@@ -10,8 +10,7 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// specRows is the whole language of specs: every key with its type, default, range
-// and meaning.
+// specRows is the whole language of specs: every key with its type, default, range and meaning.
 var specRows = schema.Fields[Spec]([]schema.Row{
 	{Name: "name", Required: true, Doc: "Name of the model, used in reports and in the metadata of the exported file."},
 	{Name: "description", MayBeEmpty: true, Doc: "Purpose of the spec, one line."},

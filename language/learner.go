@@ -12,16 +12,15 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// Learner names a learner that is fitted to the training bags as a whole, in
-// place of a model that is trained by gradient steps.
+// Learner names a learner that is fitted to the training bags as a whole, in place of a model that is trained by
+// gradient steps.
 type Learner struct {
 	Pos  diag.Pos
 	Kind schema.Str
 	Args map[string]schema.Arg // each argument of the kind
 }
 
-// learnerKinds is the table of the learners. What a kind does is in the package
-// under learners of its name.
+// learnerKinds is the table of the learners. What a kind does is in the package under learners of its name.
 var learnerKinds = []Kind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: alternates " +
 		"a neighbour graph and labelling confidences, then fits kernel ridge regression.",
@@ -76,8 +75,7 @@ var learnerKinds = []Kind{
 		}},
 }
 
-// trained reports whether the spec has a model that is trained by gradient
-// steps, and not a learner.
+// trained reports whether the spec has a model that is trained by gradient steps, and not a learner.
 func (s *Spec) trained() bool { return s.Learner == nil }
 
 // Fitted reports whether the spec has a learner in place of a model.

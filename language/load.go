@@ -158,8 +158,8 @@ func draft(name string, src []byte, overrides []schema.Override) (*Spec, error) 
 	return s, read.Err()
 }
 
-// parse reads a spec. read are the faults of single values, conflicts those of
-// values that do not fit each other; err reports a file that is not a spec.
+// parse reads a spec. read are the faults of single values, conflicts those of values that do not fit each other; err
+// reports a file that is not a spec.
 func parse(name string, src []byte, overrides []schema.Override) (s *Spec, read, conflicts diag.List, err error) {
 	s = &Spec{File: name, source: src, overrides: overrides}
 	doc, r, err := Dialect.Read(name, src, overrides, s)

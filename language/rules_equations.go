@@ -12,8 +12,7 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// resolveEquations checks the names of sizes, parameters and equations and that
-// each is used.
+// resolveEquations checks the names of sizes, parameters and equations and that each is used.
 func (c *checker) resolveEquations() {
 	m := &c.spec.Model
 	before := len(c.faults)

@@ -128,8 +128,7 @@ type Setting[T any] struct {
 // Size is a named size, e.g. m: 128.
 type Size = Setting[int]
 
-// Number names a setting of the equations, e.g. beta: 2, or several numbers, e.g.
-// costs: [1, 2, 0.5].
+// Number names a setting of the equations, e.g. beta: 2, or several numbers, e.g. costs: [1, 2, 0.5].
 type Number = Setting[Literal]
 
 // Literal is the value of a Number: one number or a list.
@@ -142,8 +141,8 @@ type Literal struct {
 type Param struct {
 	Name  schema.Str
 	Shape []schema.Str // each an integer or the name of a size: d, k, h or one of Sizes
-	// Init is "fan_in" (uniform in +-1/sqrt(fan in)), "zeros", "ones",
-	// "normal" (standard deviation Scale), "uniform" (+-Scale) or "constant" (Scale).
+	// Init is "fan_in" (uniform in +-1/sqrt(fan in)), "zeros", "ones", "normal" (standard deviation Scale), "uniform"
+	// (+-Scale) or "constant" (Scale).
 	Init  schema.Str
 	Scale schema.Float
 	FanIn schema.Str // size used as fan in; default: the first of Shape
@@ -153,8 +152,8 @@ type Param struct {
 type Equation struct {
 	Name schema.Str
 	Text schema.Str // the expression
-	// Expr is the parsed expression: names, numbers, + - * /, unary minus,
-	// parentheses and calls of Functions with the right number of arguments.
+	// Expr is the parsed expression: names, numbers, + - * /, unary minus, parentheses and calls of Functions with the
+	// right number of arguments.
 	Expr ast.Expr
 	// At returns the position in the file of a byte offset into Text.V.
 	At func(offset int) diag.Pos

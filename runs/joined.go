@@ -52,8 +52,7 @@ func imageEnginesOf(path string) (*imageEngines, error) {
 	return newImageEngines(e)
 }
 
-// features returns the features of images: cached ones, or new ones, computed
-// image by image like those of a dataset.
+// features returns the features of images: cached ones, or new ones, computed image by image like those of a dataset.
 func (g *imageEngines) features(x []float32) (all []float32, err error) {
 	size := ndarray.Size(g.encoder.Meta.InputShape())
 	for len(x) > 0 {

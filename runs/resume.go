@@ -13,8 +13,8 @@ import (
 )
 
 // place returns where to train. A resumed run continues on the engine and device of its checkpoint, because others
-// round differently and would change the result.
-// A run that was begun with another spec or split is an error, before its files are changed.
+// round differently and would change the result. A run that was begun with another spec or split is an error, before
+// its files are changed.
 func (b *trainCall) place() (engines.Place, error) {
 	p := b.Place
 	if !b.Resume {

@@ -1,5 +1,5 @@
-// The reference engine, with which the others are compared: the slow float64
-// interpreter of package graph and our gradient.
+// The reference engine, with which the others are compared: the slow float64 interpreter of package graph and our
+// gradient.
 
 package train
 

@@ -14,8 +14,7 @@ import (
 )
 
 // Open reads a dataset. The ending determines the format, see Readable. The result is valid (see
-// data.Dataset.Validate). Errors are diagnostics with the path, and for
-// CSV the line.
+// data.Dataset.Validate). Errors are diagnostics with the path, and for CSV the line.
 func Open(path string) (*data.Dataset, error) { return OpenWith(path, Reading{}) }
 
 // Reading says how to read a dataset.

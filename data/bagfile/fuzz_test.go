@@ -15,8 +15,8 @@ import (
 // fuzzLimit keeps hostile inputs of the fuzzer small.
 var fuzzLimit = Reading{MaxBytes: 1 << 22}
 
-// checkRead checks what must hold for every set that a reader gives out: it is
-// valid and goes through .npz and CSV unchanged.
+// checkRead checks what must hold for every set that a reader gives out: it is valid and goes through .npz and CSV
+// unchanged.
 func checkRead(t *testing.T, d *data.Dataset, err error, o Reading) {
 	t.Helper()
 	if err != nil {

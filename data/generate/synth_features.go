@@ -17,8 +17,7 @@ import (
 	"github.com/miplc/miplc/internal/ndarray"
 )
 
-// birdNames are the species 1 to 13 of the Birdsong data (Briggs, Fern and
-// Raich 2012), as their banding codes.
+// birdNames are the species 1 to 13 of the Birdsong data (Briggs, Fern and Raich 2012), as their banding codes.
 var birdNames = []string{"BRCR", "WIWR", "PSFL", "RBNU", "DEJU", "OSFL", "HETH",
 	"CBCH", "VATH", "HEWA", "SWTH", "HAFL", "WETA"}
 

@@ -149,9 +149,8 @@ func rangeQuantile(probability float64, k int) float64 {
 }
 
 // rangeCDF returns the probability that the range of k independent standard normal numbers is
-// at most q: the integral over the largest of them, z, of
-// k * density(z) * (CDF(z) - CDF(z-q))^(k-1), by the trapezoidal rule. The integrand and
-// its derivatives vanish at both ends, so that the rule is exact to rounding.
+// at most q: the integral over the largest of them, z, of k * density(z) * (CDF(z) - CDF(z-q))^(k-1), by the
+// trapezoidal rule. The integrand and its derivatives vanish at both ends, so that the rule is exact to rounding.
 func rangeCDF(q float64, k int) float64 {
 	const end, step = 9, 1. / 32
 	normal, sum := distuv.UnitNormal, 0.0

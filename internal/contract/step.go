@@ -7,8 +7,7 @@ import "github.com/miplc/miplc/internal/onnxpb"
 // contractStep is the value of KeyContract in the file of a training step.
 const contractStep = "train_step/1"
 
-// KeyStep is the metadata key of the description of a training step, JSON of
-// Step.
+// KeyStep is the metadata key of the description of a training step, JSON of Step.
 const KeyStep = "miplc.train_step"
 
 // Step describes a file that computes one training step: its inputs and outputs, and the

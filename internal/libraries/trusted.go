@@ -16,9 +16,8 @@ import (
 )
 
 // CheckTrust returns an error that says why the file at path must not be used, or nil. It checks the file, its folders,
-// and the folders of all symbolic links on the way to it. It rejects relative
-// paths, because they depend on the working folder, which may be an unpacked download. On systems
-// without Unix permissions, only that last rule applies.
+// and the folders of all symbolic links on the way to it. It rejects relative paths, because they depend on the working
+// folder, which may be an unpacked download. On systems without Unix permissions, only that last rule applies.
 func CheckTrust(path string) error {
 	return check(path, os.Geteuid())
 }

@@ -4,8 +4,7 @@ package ndarray
 
 import "slices"
 
-// Size returns the number of elements of an array: the product of its extents, 1 for
-// a scalar.
+// Size returns the number of elements of an array: the product of its extents, 1 for a scalar.
 func Size[E ~int | ~int64](extents []E) int {
 	size := 1
 	for _, e := range extents {
@@ -47,8 +46,8 @@ func Strides(shape []int) []int {
 	return strides
 }
 
-// BroadcastStrides returns the strides with which an array is read when it is
-// broadcast to the shape out: aligned at the right, 0 along broadcast axes.
+// BroadcastStrides returns the strides with which an array is read when it is broadcast to the shape out: aligned at
+// the right, 0 along broadcast axes.
 func BroadcastStrides(shape, out []int) []int {
 	own, strides := Strides(shape), make([]int, len(out))
 	for i, d := range shape {
@@ -69,8 +68,8 @@ func ReducedStrides(shape, axes []int) []int {
 	return BroadcastStrides(kept, shape)
 }
 
-// Blocks splits an array at an axis. outer is the number of blocks before the axis,
-// step the number of elements of one step along it.
+// Blocks splits an array at an axis. outer is the number of blocks before the axis, step the number of elements of one
+// step along it.
 func Blocks(shape []int, axis int) (outer, step int) {
 	return Size(shape[:axis]), Size(shape[axis+1:])
 }

@@ -26,8 +26,8 @@ func Stream(seed uint64, name string, index ...uint64) *rand.ChaCha8 {
 	return rand.NewChaCha8(key(seed, name, index...))
 }
 
-// key returns the key of the stream that New returns. Its text is
-// seed, length of the name, name, indices; numbers as 8 bytes, little-endian.
+// key returns the key of the stream that New returns. Its text is seed, length of the name, name, indices; numbers as 8
+// bytes, little-endian.
 func key(seed uint64, name string, index ...uint64) [32]byte {
 	text := binary.LittleEndian.AppendUint64(nil, seed)
 	text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))

@@ -1,8 +1,7 @@
 // Attention among the instances of a bag as an ONNX Loop over tiles of queries. The scores of one tile are in memory at
 // a time, so the memory of a run grows with the number of instances and not with its square. The result is exact: each
-// row of scores is complete, so its softmax needs no correction.
-// A Loop may run forever, so readers of model files accept only the loops that this package writes, which it
-// recognises.
+// row of scores is complete, so its softmax needs no correction. A Loop may run forever, so readers of model files
+// accept only the loops that this package writes, which it recognises.
 
 package onnxpb
 

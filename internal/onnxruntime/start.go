@@ -29,8 +29,8 @@ var env struct {
 // Start finds the library (path "" searches, see FindLibrary) and loads it into the process. Later
 // calls return the loaded library, so a command that got a path starts that library first, and other code
 // starts "". A call with the path of a library with other contents fails, because only one can be loaded; a
-// copy of the loaded library is accepted.
-// If the program around miplc has already started onnxruntime, that library is used.
+// copy of the loaded library is accepted. If the program around miplc has already started onnxruntime, that library is
+// used.
 func Start(path string) (Library, error) {
 	env.Lock()
 	defer env.Unlock()

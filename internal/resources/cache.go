@@ -4,8 +4,8 @@ package resources
 
 import "slices"
 
-// Cache stores values by key; several values may have the same key. When it is full,
-// Put evicts the values that were added first. It is not safe for concurrent use.
+// Cache stores values by key; several values may have the same key. When it is full, Put evicts the values that were
+// added first. It is not safe for concurrent use.
 type Cache[K comparable, V any] struct {
 	MaxCount int     // maximum number of values
 	MaxSize  int     // maximum sum of the sizes; 0: no maximum

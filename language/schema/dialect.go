@@ -27,17 +27,17 @@ type Dialect struct {
 	Rows         []Row
 	ShippedNames func() []string // of the shipped files
 	Source       func(name string) ([]byte, bool)
-	// Literal reports the maps whose keys are kept as they are, dots included, such
-	// as set: {train.epochs: 5} of an experiment; may be nil.
+	// Literal reports the maps whose keys are kept as they are, dots included, such as set: {train.epochs: 5} of an
+	// experiment; may be nil.
 	Literal func(key string) bool
-	// Synonyms maps words of other programs to words of the dialect, for
-	// suggestions. Its keys are in lower case without - and _.
+	// Synonyms maps words of other programs to words of the dialect, for suggestions. Its keys are in lower case without -
+	// and _.
 	Synonyms map[string][]string
 	// Advice has notes for keys of other programs that the dialect does without, by their names in
 	// lower case without - and _.
 	Advice map[string]string
-	// Related lists the top-level sections that must fit each other, by the section
-	// in which a conflict shows up; may be nil.
+	// Related lists the top-level sections that must fit each other, by the section in which a conflict shows up; may be
+	// nil.
 	Related map[string][]string
 	// Arguments returns the arguments of the entry of a list by its word, if entries have words.
 	Arguments func(word string) []Row
@@ -64,8 +64,7 @@ func (d *Document) Text() []byte {
 }
 
 // Load reads a file of the dialect, or a shipped one by its name, and sets the fields of to.
-// Overrides are applied in order. All errors are
-// returned in one diag.List.
+// Overrides are applied in order. All errors are returned in one diag.List.
 func (d *Dialect) Load(name string, overrides []Override, to any) (*Document, error) {
 	file, src, err := d.ReadNamed(name)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Encode writes a document as YAML: every key of rows that applies, with its
-// value within of.
+// Encode writes a document as YAML: every key of rows that applies, with its value within of.
 func Encode(rows []Row, of any) []byte { return encodeTree(SectionNode(0, rows, of)) }
 
 // encodeTree writes a tree of plain nodes.
@@ -89,8 +88,8 @@ func TextNode(text string) *yaml.Node {
 	return n
 }
 
-// fitsLiteralBlock reports whether a literal block preserves text: it has no
-// control characters except line feeds, and no white space that a block loses.
+// fitsLiteralBlock reports whether a literal block preserves text: it has no control characters except line feeds, and
+// no white space that a block loses.
 func fitsLiteralBlock(text string) bool {
 	for i, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
 		if strings.ContainsFunc(line, isControl) || strings.TrimRight(line, " ") != line || line == "" || i == 0 &&
@@ -138,8 +137,7 @@ func ListNode[T any](style yaml.Style, items []T, write func(T) *yaml.Node) *yam
 	return list
 }
 
-// EntryNode encodes an entry of a list: a word, word: value if its only argument
-// is the main one, or word: {arguments}.
+// EntryNode encodes an entry of a list: a word, word: value if its only argument is the main one, or word: {arguments}.
 func EntryNode(word string, rows []Row, args map[string]Arg) *yaml.Node {
 	if len(rows) == 0 {
 		return TextNode(word)

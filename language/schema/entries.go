@@ -4,8 +4,7 @@ package schema
 
 import "strings"
 
-// Entry is an entry of a list: a word and its arguments, written as a plain word,
-// word: value or word: {arguments}.
+// Entry is an entry of a list: a word and its arguments, written as a plain word, word: value or word: {arguments}.
 type Entry struct {
 	Word *Node
 	Args *Node // nil for a plain word
@@ -51,8 +50,7 @@ func (r *Reader) UnknownWord(word *Node, what string, known []string) {
 }
 
 // Args decodes the arguments of an entry. The result has every argument; those not
-// written have their default and no position. Arguments of type Expression are left
-// to the caller.
+// written have their default and no position. Arguments of type Expression are left to the caller.
 func (r *Reader) Args(word string, rows []Row, e Entry) map[string]Arg {
 	args := map[string]Arg{}
 	for i := range rows {

@@ -27,9 +27,8 @@ type Origin struct {
 	keys    []keyAt // keys that the files contain, in the order of the tables
 }
 
-// MarkSound records the extended files that are correct by themselves, so that an
-// error at a position in them is a conflict with the file that extends them.
-// isSound is called for files that do not ship.
+// MarkSound records the extended files that are correct by themselves, so that an error at a position in them is a
+// conflict with the file that extends them. isSound is called for files that do not ship.
 func (o *Origin) MarkSound(isSound func(file string) bool) {
 	o.sound = map[string]bool{}
 	for file, layer := range o.layers {

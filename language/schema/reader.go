@@ -25,8 +25,8 @@ type Reader struct {
 	faultCounts map[string]int // see FaultsIn
 }
 
-// FaultsIn returns the number of faults found in a top-level section, so that
-// callers need not report errors that follow from them.
+// FaultsIn returns the number of faults found in a top-level section, so that callers need not report errors that
+// follow from them.
 func (r *Reader) FaultsIn(section string) int { return r.faultCounts[section] }
 
 // section decodes the keys of a map. path is its dotted name, "" at the top level. to is the value
@@ -335,8 +335,7 @@ func (r *Reader) whole(row *Row, path string, n *Node) (int, bool) {
 	return int(v), true
 }
 
-// IsNumber reports whether text is a number as documents write it, such as 2, 0.5
-// or 1e-5.
+// IsNumber reports whether text is a number as documents write it, such as 2, 0.5 or 1e-5.
 func IsNumber(text string) bool { return numberText.MatchString(text) }
 
 var numberText = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
@@ -432,8 +431,7 @@ func (r *Reader) size(row *Row, path string, n *Node) (string, bool) {
 // identifier is the pattern of names that documents define.
 var identifier = regexp.MustCompile(identifierPattern)
 
-// IsIdentifier reports whether name has letters, digits and underscores only and
-// starts with a letter.
+// IsIdentifier reports whether name has letters, digits and underscores only and starts with a letter.
 func IsIdentifier(name string) bool { return identifier.MatchString(name) }
 
 // defaultNode parses a default as written in the tables; its nodes have no position.

@@ -36,8 +36,8 @@ type Row struct {
 	// for sections whose keys set fields of the enclosing value, and for arguments of list entries.
 	Field  func(of any) any
 	Custom *CustomType
-	// Applies reports whether the key has a meaning for this document; nil means
-	// always. Keys that do not apply are not written, see written.
+	// Applies reports whether the key has a meaning for this document; nil means always. Keys that do not apply are not
+	// written, see written.
 	Applies func(of any) bool
 	// Unwritten marks a key that is not part of a complete document.
 	Unwritten bool

@@ -14,9 +14,8 @@ import (
 // Object is a JSON object.
 type Object = map[string]any
 
-// Schema returns the JSON Schema (draft 2020-12) of a dialect, for completion and
-// checks in editors. It does not contain rules across keys or the grammar of
-// equations.
+// Schema returns the JSON Schema (draft 2020-12) of a dialect, for completion and checks in editors. It does not
+// contain rules across keys or the grammar of equations.
 func (d *Dialect) Schema() []byte {
 	root := PartialSchema(append([]Row{ExtendsRow}, d.Rows...))
 	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -148,8 +147,8 @@ func limited(s Object, in Span) Object {
 }
 
 // EntrySchema returns the schema of a list entry: a plain word (unless an argument is
-// required), word: value (for the main argument) or word: {arguments}. describe
-// returns the word, documentation and arguments of a kind of entry.
+// required), word: value (for the main argument) or word: {arguments}. describe returns the word, documentation and
+// arguments of a kind of entry.
 func EntrySchema[T any](kinds []T, describe func(T) (word, doc string, args []Row)) Object {
 	var words []string
 	entries := Object{}

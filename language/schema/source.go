@@ -135,8 +135,7 @@ func bracketWidth(runes []rune) int {
 
 // Positions maps the byte offsets 0 to len(n.Raw()) of a scalar to positions in its
 // file. It skips white space, because folding and indentation of multi-line scalars
-// change nothing else. It returns nil if the text does not match the file; callers
-// then use the start of the scalar.
+// change nothing else. It returns nil if the text does not match the file; callers then use the start of the scalar.
 func (n *Node) Positions() []diag.Pos {
 	if n.src == nil || n.pos.Line == 0 {
 		return nil
@@ -165,8 +164,7 @@ func (n *Node) Positions() []diag.Pos {
 	return positions
 }
 
-// cursor walks over the characters of a scalar as written, skipping white
-// space and undoing the escapes of its style.
+// cursor walks over the characters of a scalar as written, skipping white space and undoing the escapes of its style.
 type cursor struct {
 	src       *source
 	line, col int    // of the next character, counted from 1

@@ -36,8 +36,8 @@ func plainWord(word string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(word))
 }
 
-// noteStrangeCharacter adds a note about a character that only looks like one that
-// YAML knows, such as a typographic quote.
+// noteStrangeCharacter adds a note about a character that only looks like one that YAML knows, such as a typographic
+// quote.
 func noteStrangeCharacter(d diag.Diagnostic, text string) diag.Diagnostic {
 	for _, c := range text {
 		switch {
@@ -57,8 +57,8 @@ var (
 	powerOfTen = regexp.MustCompile(`^10(?:\^|\*\*)([-+]?[0-9]+)$`)
 )
 
-// plainNumber writes a number as the languages do that was written otherwise, such
-// as 5.0, 1_000, 0,01, 70%, 1/3 or 10^-3; "" where text is none.
+// plainNumber writes a number as the languages do that was written otherwise, such as 5.0, 1_000, 0,01, 70%, 1/3 or
+// 10^-3; "" where text is none.
 func plainNumber(text string, whole bool) string {
 	v, err := strconv.ParseFloat(strings.NewReplacer("_", "", ",", ".", "%", "").Replace(text), 64)
 	if strings.HasSuffix(text, "%") {

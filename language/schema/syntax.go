@@ -31,8 +31,7 @@ var plainWords = []struct{ found, text, note string }{
 	{"exceeded max depth", "nested too deep", ""},
 }
 
-// syntaxError turns an error of the YAML library, which has the line of the
-// surroundings at best, into a diagnostic.
+// syntaxError turns an error of the YAML library, which has the line of the surroundings at best, into a diagnostic.
 func syntaxError(s *source, err error) diag.Diagnostic {
 	if errors.Is(err, errSeveral) {
 		return secondDocument(s)
@@ -63,8 +62,7 @@ func syntaxError(s *source, err error) diag.Diagnostic {
 	return s.diagnose(pos, width, "YAML syntax: "+strings.TrimSuffix(text, "."))
 }
 
-// slips are lines that YAML reads otherwise than they are meant, so that an error
-// shows in them or in the line after.
+// slips are lines that YAML reads otherwise than they are meant, so that an error shows in them or in the line after.
 var slips = []struct {
 	line       *regexp.Regexp
 	text, note string

@@ -150,8 +150,7 @@ func (r *Row) DescribeType() string {
 }
 
 // Arg is a decoded value, such as an argument of a list entry. V has the type that
-// belongs to the type of its row, or is nil if there is neither a value nor a
-// default.
+// belongs to the type of its row, or is nil if there is neither a value nor a default.
 type Arg Value[any]
 
 // Int returns the value of a whole number.

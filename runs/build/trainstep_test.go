@@ -57,8 +57,8 @@ func placedStep(t *testing.T, dir string, p *compile.Program) (*contract.Step, *
 	return f.described, check
 }
 
-// The training step of every shipped spec agrees with the oracle, and its
-// initial parameters are those that a run starts from.
+// The training step of every shipped spec agrees with the oracle, and its initial parameters are those that a run
+// starts from.
 func TestTrainStepOfShippedSpecs(t *testing.T) {
 	enginetest.Library(t)
 	for _, name := range specs.Models() {

@@ -1,5 +1,5 @@
-// The trainer of learners that are fitted to all bags at once. Its reports are
-// like those of the trainers that run steps.
+// The trainer of learners that are fitted to all bags at once. Its reports are like those of the trainers that run
+// steps.
 
 package engines
 

@@ -52,8 +52,7 @@ func BenchmarkPredict(b *testing.B) {
 	}
 }
 
-// BenchmarkNewSize measures the first step of a batch of a new size, which
-// builds a machine.
+// BenchmarkNewSize measures the first step of a batch of a new size, which builds a machine.
 func BenchmarkNewSize(b *testing.B) {
 	p := compiled(b, "demipl", benchmarks[0].signature)
 	for b.Loop() {

@@ -20,9 +20,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py),
-// of other shipped specs by name (pll.py, mil.py), of optimizers (optimizers.py) and of several
-// labels (multi.py).
+// traces lists the kept ones: of DEMIPL by reading and bags a step (trace.py), of other shipped specs by name (pll.py,
+// mil.py), of optimizers (optimizers.py) and of several labels (multi.py).
 var traces = []string{
 	"trace-batch-norm", "trace-accumulate", "trace-class-weights", "trace-clip", "trace-adam", "trace-adam-clip",
 	"trace-adamw", "trace-rmsprop", "trace-rmsprop-momentum",

@@ -46,8 +46,8 @@ func Fit(ctx context.Context, s Settings, p *train.Problem, observe func(train.I
 	return &model{posterior: q, shape: p.Data.Shape, z: p.Normalization}, nil
 }
 
-// bagConfidences returns [bags, classes] from the posterior means of the
-// instances: the softmax over the candidates at the most confident instance.
+// bagConfidences returns [bags, classes] from the posterior means of the instances: the softmax over the candidates at
+// the most confident instance.
 func (p *problem) bagConfidences(f []float64) []float64 {
 	best := make([]float64, len(p.Candidates)/p.Classes)
 	out := make([]float64, len(p.Candidates))

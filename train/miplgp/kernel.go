@@ -15,8 +15,8 @@ import (
 	"github.com/miplc/miplc/internal/resources"
 )
 
-// matern returns the Matern-5/2 kernel of unit variance at a squared distance, and
-// its derivative with respect to the lengthscale.
+// matern returns the Matern-5/2 kernel of unit variance at a squared distance, and its derivative with respect to the
+// lengthscale.
 func matern(squared, length float64) (k, dLength float64) {
 	u := math.Sqrt(5*squared) / length
 	e := math.Exp(-u)

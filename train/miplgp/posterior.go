@@ -42,8 +42,8 @@ func wide(data []float32, r, c int) *mat.Dense {
 	return mat.NewDense(r, c, ndarray.Convert[float64](data))
 }
 
-// moments returns the posterior mean and variance of the latent function of every
-// class, the class of negatives last: [n, classes+1] each.
+// moments returns the posterior mean and variance of the latent function of every class, the class of negatives last:
+// [n, classes+1] each.
 func (q *posterior) moments(x []float64) (mean, variance []float64) {
 	outputs, k := q.classes+1, q.kernel(x)
 	n, _ := k.Dims()

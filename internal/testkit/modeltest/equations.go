@@ -21,8 +21,8 @@ type value struct {
 // maxColumns is the maximum number of columns of a concat.
 const maxColumns = 12
 
-// equations draws the rest of the model after the feature blocks: scores unless
-// an attention block computes them, pooling, probabilities.
+// equations draws the rest of the model after the feature blocks: scores unless an attention block computes them,
+// pooling, probabilities.
 func (d *draw) equations(hasScores bool) {
 	if len(d.shape) > 1 {
 		d.flatten()

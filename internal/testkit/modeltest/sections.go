@@ -10,8 +10,7 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// data draws instances of one of three kinds: rows of features, small tables,
-// small images.
+// data draws instances of one of three kinds: rows of features, small tables, small images.
 func (d *draw) data() {
 	d.classes = d.between(2, 6)
 	switch kind := d.IntN(10); {

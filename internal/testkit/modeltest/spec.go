@@ -13,9 +13,8 @@ import (
 // RandomSpec returns the YAML text of a small random spec. It is complete and valid by construction: it
 // loads, compiles and trains on bags of generated:prototypes. Equal seeds give equal texts.
 //
-// The models are well-conditioned: for features of about unit size all values
-// are below a few hundred and none is a difference of two large ones, so that
-// engines of different precision agree on them.
+// The models are well-conditioned: for features of about unit size all values are below a few hundred and none is a
+// difference of two large ones, so that engines of different precision agree on them.
 func RandomSpec(seed uint64) string {
 	d := &draw{Rand: ndarray.NewStream(seed, "random spec"), seed: seed, multi: drawsMulti(seed)}
 	d.line("name: random%d", seed)

@@ -63,8 +63,8 @@ func Mixed(t testing.TB, o *train.Trial) []*train.Trial {
 	return list
 }
 
-// EarlyStop trains four trials in a group, of which one stops early,
-// and compares the others with those of a group in which none does.
+// EarlyStop trains four trials in a group, of which one stops early, and compares the others with those of a group in
+// which none does.
 func EarlyStop(t testing.TB, by train.Trainer) {
 	t.Helper()
 	o := Quickstart(t, 60, 6, 1)

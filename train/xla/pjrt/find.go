@@ -28,9 +28,8 @@ func Remedy(kind Kind) string {
 
 // Find returns the path of the plugin for a kind of device: given if it is not empty, else that of
 // EnvPlugin; else, for CPUs, the one that Install downloaded, and for GPUs that of the jax that
-// python3 finds. Plugins that were not named are rejected if another
-// user than root could have put them there; the one in the cache must have the pinned SHA-256.
-// Without a plugin, the error is errNoPlugin.
+// python3 finds. Plugins that were not named are rejected if another user than root could have put them there; the one
+// in the cache must have the pinned SHA-256. Without a plugin, the error is errNoPlugin.
 func Find(kind Kind, given string) (string, error) {
 	if list := named(given); len(list) > 0 {
 		v := list[0]

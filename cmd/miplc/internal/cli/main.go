@@ -24,8 +24,7 @@ import (
 
 func init() { quiet.End() }
 
-// Main runs miplc with the arguments after the program name and returns the
-// exit code.
+// Main runs miplc with the arguments after the program name and returns the exit code.
 func Main(args []string, con *console.Console) int {
 	// A wrong flag ends parsing before --json is read, but its error must be JSON too.
 	con.JSON = slices.Contains(args, "--json")

@@ -1,5 +1,4 @@
-// The command group miplc runtime, which manages the libraries that run and
-// train models on this machine.
+// The command group miplc runtime, which manages the libraries that run and train models on this machine.
 
 package cli
 
