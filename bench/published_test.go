@@ -11,14 +11,17 @@ import (
 
 const (
 	oldLine   = `{"data": "D", "r": 1, "learner": "pl-aggd-mean", "split": 2, "accuracy": 0.5, "engine": "pl-aggd"}` + "\n"
-	newResult = `{"data":"D","r":1,"learner":"pl-aggd-mean","split":1,"key":"a","accuracy":0.75,"engine":"pl-aggd","seconds":2,"environment":{"commit":"c0ffee","go":"go1.26","os":"linux","arch":"amd64","cores":1}}` + "\n"
+	newResult = `{"data":"D","r":1,"learner":"pl-aggd-mean","split":1,"key":"a","accuracy":0.75,"engine":"pl-aggd",` +
+		`"seconds":2,"environment":{"commit":"c0ffee","go":"go1.26","os":"linux","arch":"amd64","cores":1}}` + "\n"
 )
 
 // New cells are added in the order of the experiment. Cells that differ from their line, and cells of
 // an unknown commit, are reported and leave the lines as they are.
 func TestAdd(t *testing.T) {
 	for _, c := range []struct{ name, result, wantError, want string }{
-		{"new", newResult, "", `{"data":"D","r":1,"learner":"pl-aggd-mean","split":1,"accuracy":0.75,"engine":"pl-aggd","seconds":2,"environment":{"commit":"c0ffee","go":"go1.26","os":"linux","arch":"amd64","cores":1}}` + "\n" + oldLine},
+		{"new", newResult, "", `{"data":"D","r":1,"learner":"pl-aggd-mean","split":1,"accuracy":0.75,"engine":"pl-aggd",` +
+			`"seconds":2,"environment":{"commit":"c0ffee","go":"go1.26","os":"linux","arch":"amd64","cores":1}}` + "\n" +
+			oldLine},
 		{"equal", strings.NewReplacer(`"split":1`, `"split":2`, "0.75", "0.5").Replace(newResult), "", oldLine},
 		{"different", strings.ReplaceAll(newResult, `"split":1`, `"split":2`),
 			"accuracy 0.75 with engine pl-aggd, commit c0ffee", oldLine},

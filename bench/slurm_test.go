@@ -67,8 +67,8 @@ func (c *cluster) run(name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// submit plans an experiment whose tasks each use a whole node, and submits the job with a time limit in minutes. It returns the
-// number of the job and of its shards, or no job if all cells are finished.
+// submit plans an experiment whose tasks each use a whole node, and submits the job with a time limit in minutes. It
+// returns the number of the job and of its shards, or no job if all cells are finished.
 func (c *cluster) submit(dir, file, limit string, flags ...string) (job string, shards int) {
 	c.Helper()
 	args := append([]string{"experiment", "plan", file, "-o", dir, "--cpus", "2", "--workers", "4", "--json"}, flags...)

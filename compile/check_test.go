@@ -102,7 +102,8 @@ func draftOf(t *testing.T, file string, text []byte) *language.Spec {
 // An inherited batch normalisation of bags does not fit train.batch: 1, which the error names.
 func TestPlaceOfOneBagPerStep(t *testing.T) {
 	for _, base := range []string{"proden-mean-mlp", "fastmipl"} {
-		spec, err := language.Parse("s.yaml", []byte("name: s\nextends: "+base+"\ndata: {normalize: none}\ntrain: {batch: 1}\n"))
+		spec, err := language.Parse("s.yaml", []byte("name: s\nextends: "+base+
+			"\ndata: {normalize: none}\ntrain: {batch: 1}\n"))
 		if err != nil {
 			t.Fatal(err)
 		}

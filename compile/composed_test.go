@@ -199,7 +199,8 @@ train: {batch: %d}
 	for _, q := range p.Params {
 		names = append(names, fmt.Sprint(q.Name, q.Statistic))
 	}
-	if got := strings.Join(names, " "); got != "Cfalse batch_norm1.meantrue batch_norm1.variancetrue batch_norm2.meantrue batch_norm2.variancetrue" {
+	if got := strings.Join(names, " "); got != "Cfalse batch_norm1.meantrue batch_norm1.variancetrue "+
+		"batch_norm2.meantrue batch_norm2.variancetrue" {
 		t.Errorf("the parameters are %s", got)
 	}
 	for _, c := range []struct {

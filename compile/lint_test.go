@@ -188,7 +188,8 @@ func checkWarning(t *testing.T, p *compile.Program, seed uint64, w string) (kind
 	return kind, fault
 }
 
-// gradient returns the parameters with respect to which an output of the training graph has a gradient that is not zero.
+// gradient returns the parameters with respect to which an output of the training graph has a gradient that is not
+// zero.
 func gradient(t *testing.T, p *compile.Program, batch *train.Batch, params map[string][]float32,
 	output string) map[string]bool {
 	t.Helper()

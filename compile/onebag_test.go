@@ -89,7 +89,8 @@ func TestWhatMayMixBags(t *testing.T) {
 		}
 	}
 	src := fmt.Sprintf(equationModel, "s", "bag_sum(e)", "disambiguation")
-	if _, err := parse(t, src+"weights: {schedule: linear, update: \"lambda * w + (1 - lambda) * S * p / mean(p, 0)\"}\n"); err != nil {
+	if _, err := parse(
+		t, src+"weights: {schedule: linear, update: \"lambda * w + (1 - lambda) * S * p / mean(p, 0)\"}\n"); err != nil {
 		t.Errorf("weights.update: %v", err)
 	}
 }

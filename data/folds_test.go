@@ -193,11 +193,12 @@ func TestSplitErrors(t *testing.T) {
 		{SplitSettings{Folds: 9, Fold: 1}, SettingFolds, "8 bags cannot be divided into 9 folds"},
 		{SplitSettings{Folds: 4, Fold: 1, Groups: groups}, SettingFolds, "3 groups cannot be divided into 4 folds"},
 		{SplitSettings{Train: 0.01}, SettingTrain, "leaves 0 for training"},
-		{SplitSettings{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, SettingGroup, "in 1 group leaves"},
+		{SplitSettings{Train: 0.01, Groups: []string{"a", "a", "a", "a", "a", "a", "a", "a"}}, SettingGroup,
+			"in 1 group leaves"},
 		{SplitSettings{Train: 0.7, Stratify: true, Groups: []string{"a", "a", "a", "a", "a", "a", "b", "b"}}, SettingGroup,
 			"in 2 groups leaves"},
-		{SplitSettings{Train: 0.5, Validation: 0.05}, SettingValidation, "a validation share of 0.05 of 4 training bags leaves " +
-			"4 for training and 0"},
+		{SplitSettings{Train: 0.5, Validation: 0.05}, SettingValidation,
+			"a validation share of 0.05 of 4 training bags leaves 4 for training and 0"},
 		{SplitSettings{Train: 0.5, Validation: 0.95}, SettingValidation, "leaves 0 for training and 4"},
 	} {
 		_, err := RandomSplit(8, sets(labels), c.o)

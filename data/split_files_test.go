@@ -214,9 +214,11 @@ func TestNamesThatAreNumbers(t *testing.T) {
 		{"train,val,test\n1013.0,,1010\n", []string{"1010", "1012", "1013"},
 			`split.csv:2: no bag has the name "1013.0" (did you mean "1013"?)`},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"00003", "00001", "00002"},
-			`split.csv: the file has numbers of bags, but bag 1 has the name "00003": a number may be that of one bag and the name of another`},
+			`split.csv: the file has numbers of bags, but bag 1 has the name "00003": a number may be that of one bag and the ` +
+				`name of another`},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"0", "1", "2"},
-			`split.csv: the file has numbers of bags, but bag 2 has the name "1": a number may be that of one bag and the name of another`},
+			`split.csv: the file has numbers of bags, but bag 2 has the name "1": a number may be that of one bag and the ` +
+				`name of another`},
 		{"bag,part\nNA,train\n", []string{"a", "b"}, `split.csv:2: the bag is "NA", as programs write a missing value`},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"001", "002", "003"}, "[0 2] <nil>"},
 		{"split,part,bags\n1,train,1 3\n1,test,2\n", []string{"1010", "1012", "1013"}, "[0 2] <nil>"},

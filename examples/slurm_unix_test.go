@@ -71,7 +71,8 @@ func TestSlurmJobRequeues(t *testing.T) {
 			cmd := exec.Command(bash, "slurm/experiment.sbatch", dir)
 			// Bash sources this file first: the signal of "told at once" arrives when the shard runs, but
 			// before the job has read the number of its process.
-			early := put("early.sh", `trap '[ "$BASH_COMMAND" != "shard=\$!" ] || { while [ ! -e `+diag.ShellWord(filepath.Join(dir, "early"))+` ]; do sleep 0.01; done; kill -USR1 $$; }' DEBUG`+"\n")
+			early := put("early.sh", `trap '[ "$BASH_COMMAND" != "shard=\$!" ] || { while [ ! -e `+
+				diag.ShellWord(filepath.Join(dir, "early"))+` ]; do sleep 0.01; done; kill -USR1 $$; }' DEBUG`+"\n")
 			if name == "told at once" {
 				cmd.Env = append(cmd.Environ(), "BASH_ENV="+early)
 			}

@@ -372,8 +372,8 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 	return list, nil
 }
 
-// checkHeldOut returns an error if settings cannot be chosen, because there are no held-out bags, or because the measure
-// is not defined on those of a split or fold.
+// checkHeldOut returns an error if settings cannot be chosen, because there are no held-out bags, or because the
+// measure is not defined on those of a split or fold.
 func checkHeldOut(e *definition.Experiment, d *definition.DataSet, in *sharedDataset, set *data.Dataset,
 	splits []*data.Split) error {
 	by := e.Choose.Measure

@@ -187,8 +187,8 @@ func TestRunWithAnotherEngine(t *testing.T) {
 	}
 }
 
-// The engine of a cell is not part of its key, whether a flag or the spec names it: an experiment continues with another
-// one, and learners that differ only by it are the same learner.
+// The engine of a cell is not part of its key, whether a flag or the spec names it: an experiment continues with
+// another one, and learners that differ only by it are the same learner.
 func TestEngineIsNotPartOfKeys(t *testing.T) {
 	dir := t.TempDir()
 	if _, _, err := run(t, parse(t, tiny), Work{Dir: dir}); err != nil {
@@ -200,7 +200,8 @@ func TestEngineIsNotPartOfKeys(t *testing.T) {
 	}
 	engine, twin := ", train.engine: gorgonia}}", "  - {name: twin, spec: demipl, set: {train.epochs: 2}}\nsplits:"
 	for text, want := range map[string]string{
-		strings.Replace(tiny, "splits:", twin, 1):                                        "equal settings: their results would be the same",
+		strings.Replace(tiny, "splits:", twin, 1): "equal settings: their " +
+			"results would be the same",
 		strings.Replace(tiny, engine, "}, grid: {train.engine: [native, gorgonia]}}", 1): "the grid has equal settings",
 		strings.Replace(tiny, engine, "}, vary: {train.engine: [native, gorgonia]}}", 1): "are equal settings",
 	} {
@@ -440,8 +441,8 @@ func TestHoldOut(t *testing.T) {
 		_, err = holdOut(set, split, choose, 1, true)
 		if list, ok := diag.ListOf(err); !ok || !strings.Contains(list[0].Text, want) {
 			t.Errorf("one group: %v", err)
-		} else if notes := list[0].Notes; choose.Folds.V == 0 && !slices.Equal(notes, []string{"all bags of a group are in the " +
-			"same part"}) {
+		} else if notes := list[0].Notes; choose.Folds.V == 0 &&
+			!slices.Equal(notes, []string{"all bags of a group are in the same part"}) {
 			t.Errorf("one group: %q", notes)
 		}
 	}

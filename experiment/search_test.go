@@ -129,9 +129,11 @@ func (s *stopAfterEpochs) Epoch(Progress) {
 // A measure that the held-out bags do not have is an error at its place, before anything is trained.
 func TestSearchByWrongMeasure(t *testing.T) {
 	for name, want := range map[string]string{
-		"group_accuracy": "test.yaml:14:19: choose.measure is group_accuracy, which is not defined on the bags that are held out in split 1 of P r=1",
-		"hamming_loss":   "test.yaml:14:19: choose.measure is hamming_loss, which is not defined on the bags that are held out in split 1 of P r=1",
-		"lossy":          "test.yaml:14:19: choose.measure cannot be \"lossy\" (did you mean \"loss\"?)",
+		"group_accuracy": "test.yaml:14:19: choose.measure is group_accuracy, which is not defined on the bags that are " +
+			"held out in split 1 of P r=1",
+		"hamming_loss": "test.yaml:14:19: choose.measure is hamming_loss, which is not defined on the bags that are held " +
+			"out in split 1 of P r=1",
+		"lossy": "test.yaml:14:19: choose.measure cannot be \"lossy\" (did you mean \"loss\"?)",
 	} {
 		text := strings.Replace(searching, "measure: loss", "measure: "+name, 1)
 		e, err := definition.Parse("test.yaml", []byte(text))
@@ -148,10 +150,12 @@ func TestSearchByWrongMeasure(t *testing.T) {
 // anything is trained.
 func TestSearchByWrongFolds(t *testing.T) {
 	for choose, want := range map[string]string{
-		"folds: 1":                  "test.yaml:14:17: choose.folds must be between 2 and 1000, not 1",
-		"folds: 60":                 "test.yaml:14:17: P r=1: choose.folds 60 of the training bags of split 1: 28 bags cannot be divided into 60 folds",
-		"folds: 3, holdout: 0.2":    "test.yaml:14:29: choose.holdout has no effect with folds",
-		"folds: 20, measure: auroc": "test.yaml:14:30: choose.measure is auroc, which is not defined on the bags that are held out in fold 9 of split 1 of P r=1",
+		"folds: 1": "test.yaml:14:17: choose.folds must be between 2 and 1000, not 1",
+		"folds: 60": "test.yaml:14:17: P r=1: choose.folds 60 of the training bags of split 1: 28 bags " +
+			"cannot be divided into 60 folds",
+		"folds: 3, holdout: 0.2": "test.yaml:14:29: choose.holdout has no effect with folds",
+		"folds: 20, measure: auroc": "test.yaml:14:30: choose.measure is auroc, which is not defined on the bags that are " +
+			"held out in fold 9 of split 1 of P r=1",
 	} {
 		text := strings.Replace(searching, "measure: loss, holdout: 0.3", choose, 1)
 		e, err := definition.Parse("test.yaml", []byte(text))
@@ -167,8 +171,9 @@ func TestSearchByWrongFolds(t *testing.T) {
 
 // Learners may differ only in how they search.
 func TestSearchesDiffer(t *testing.T) {
-	for how, valid := range map[string]bool{"8": true, "{trials: 9, halving: 4}": true, "{trials: 9, seed: 2, halving: 3}": true,
-		"{trials: 9, halving: 3}": false} {
+	for how, valid := range map[string]bool{"8": true, "{trials: 9, halving: 4}": true,
+		"{trials: 9, seed: 2, halving: 3}": true,
+		"{trials: 9, halving: 3}":          false} {
 		_, err := loadSpecs(parse(t, `
 name: searches
 data: [{name: P, synth: prototypes}]

@@ -358,7 +358,8 @@ func TestPlanAgain(t *testing.T) {
 // the selected one does not depend on the order of the files.
 func TestMerge(t *testing.T) {
 	line := func(split int, accuracy float64, seconds int, failed string) string {
-		return fmt.Sprintf(`{"data":"P","r":1,"learner":"a","split":%d,"key":"k%d","accuracy":%v,"seconds":%d,"environment":{"cores":%d},"error":%q}`+"\n", split, split, accuracy, seconds, seconds, failed)
+		return fmt.Sprintf(`{"data":"P","r":1,"learner":"a","split":%d,"key":"k%d","accuracy":%v,"seconds":%d,`+
+			`"environment":{"cores":%d},"error":%q}`+"\n", split, split, accuracy, seconds, seconds, failed)
 	}
 	files := []string{
 		line(1, 0, 1, "torn down") + line(2, 0.5, 1, "") + line(3, 0.25, 1, ""),

@@ -99,7 +99,8 @@ func many(b *testing.B, cells int) (dir string) {
 	}
 	lists := make([][]*Result, len(journals))
 	for i, c := range plan.Cells {
-		h := []train.Histogram{{Epoch: 1, Positive: make([]int, train.HistogramBins), Negative: make([]int, train.HistogramBins)}}
+		h := []train.Histogram{{Epoch: 1, Positive: make([]int, train.HistogramBins),
+			Negative: make([]int, train.HistogramBins)}}
 		r := &Result{Coord: c.Coord, Key: c.Key, Accuracy: 0.5, Seconds: 1, Attention: h,
 			Assessment: runs.Assessment{Engine: "native"}}
 		lists[i%len(lists)] = append(lists[i%len(lists)], r)

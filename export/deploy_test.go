@@ -37,7 +37,8 @@ func built(t *testing.T, signature string) *Deployment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pb, err := Model(p, train.InitParams(p, 1), contract.Metadata{Classes: []string{"a", "b", "c", "d", "e"}, Engine: "none"})
+	pb, err := Model(p, train.InitParams(p, 1), contract.Metadata{Classes: []string{"a", "b", "c", "d", "e"},
+		Engine: "none"})
 	if err != nil {
 		t.Fatal(err)
 	}

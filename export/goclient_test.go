@@ -106,7 +106,8 @@ func TestClassAttention(t *testing.T) {
 func TestPackageNames(t *testing.T) {
 	meta := &contract.Metadata{Classes: []string{"a"}, InputShape: []int{3}}
 	for _, name := range []string{"", "_", "a b", "func", "1"} {
-		if _, err := export.GoPackage(name, "", meta); err == nil || !strings.Contains(err.Error(), "not the name of a Go package") {
+		if _, err := export.GoPackage(name, "", meta); err == nil ||
+			!strings.Contains(err.Error(), "not the name of a Go package") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

@@ -19,8 +19,8 @@ func isImage(m *model) bool {
 	return len(m.program.Signature.Instance) == 3 && m.program.Signature.Instance[1] > 8
 }
 
-// Every shipped spec predicts the same in every engine, on bags of 1, 2, 40 and 1000 instances. A thousand images of the
-// usual size take seconds in the interpreter and in onnx-go, so the largest bags have small images.
+// Every shipped spec predicts the same in every engine, on bags of 1, 2, 40 and 1000 instances. A thousand images of
+// the usual size take seconds in the interpreter and in onnx-go, so the largest bags have small images.
 func TestParityOfShippedSpecs(t *testing.T) {
 	var w worst
 	check := func(m *model, sizes []int) {

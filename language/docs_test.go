@@ -116,7 +116,8 @@ func entryTable(entries []Kind) string {
 			if r.Main {
 				name += " (main)"
 			}
-			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, testsupport.ValueText(r), testsupport.Cell(testsupport.DefaultText(r)),
+			fmt.Fprintf(&b, "| | %s | %s | %s | %s |\n", name, testsupport.ValueText(r),
+				testsupport.Cell(testsupport.DefaultText(r)),
 				testsupport.Cell(r.Doc))
 		}
 	}

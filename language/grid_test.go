@@ -13,7 +13,8 @@ func TestDraw(t *testing.T) {
 		{Key: "train.lr", Range: &Range{Form: "log", Low: 1e-5, High: 0.3}},
 		{Key: "train.momentum", Range: &Range{Form: "uniform", Low: 0, High: 0.95}},
 		{Key: "train.epochs", Range: &Range{Form: "int", Low: 20, High: 22}},
-		{Key: "loss.attention", Values: []Assignment{{Key: "loss.attention", Value: "0.1"}, {Key: "loss.attention", Value: "1"}}},
+		{Key: "loss.attention", Values: []Assignment{{Key: "loss.attention", Value: "0.1"},
+			{Key: "loss.attention", Value: "1"}}},
 	}
 	list := Draw(axes, 1, 500)
 	counts := map[string]int{}
@@ -62,7 +63,8 @@ func TestDrawAll(t *testing.T) {
 
 // Rounding does not leave a range, however narrow it is.
 func TestRangeRounding(t *testing.T) {
-	for _, r := range []Range{{Form: "log", Low: 0.012345, High: 0.012346}, {Form: "uniform", Low: 100.00012, High: 100.00013},
+	for _, r := range []Range{{Form: "log", Low: 0.012345, High: 0.012346}, {Form: "uniform", Low: 100.00012,
+		High: 100.00013},
 		{Form: "uniform", Low: -1e9, High: 1e9}, {Form: "log", Low: 1e-300, High: 1e300}, {Form: "int", Low: -3, High: -2}} {
 		for _, u := range []float64{0, 0.3, 0.999999, 1 - 1.0/(1<<53)} {
 			v, err := strconv.ParseFloat(rangeForms[r.Form](&r, u), 64)

@@ -47,7 +47,8 @@ func TestLearnerOfAnotherKind(t *testing.T) {
 	if s := mustParse(t, "name: x\nextends: pl-aggd-mean\n", "learner.kind=miplgp"); s.Learner.Kind.V != "miplgp" {
 		t.Errorf("kind by --set: %+v", s.Learner)
 	}
-	if s := mustParse(t, "name: x\nextends: pl-aggd-maxmin\nlearner: {kind: pl-aggd}\n"); s.Learner.Args["vector"].Str() != "maxmin" {
+	s := mustParse(t, "name: x\nextends: pl-aggd-maxmin\nlearner: {kind: pl-aggd}\n")
+	if s.Learner.Args["vector"].Str() != "maxmin" {
 		t.Errorf("the same kind does not inherit the settings: %+v", s.Learner.Args)
 	}
 }

@@ -360,7 +360,8 @@ func TestLoad(t *testing.T) {
 	for name, want := range map[string]string{
 		"demipel": `there is no file demipel and no shipped spec of that name (did you mean "demipl"?)`,
 		// not the shipped spec in place of an edited copy
-		"demipl.yaml":                    `there is no file demipl.yaml and no shipped spec of that name (did you mean "demipl"?)`,
+		"demipl.yaml": `there is no file demipl.yaml and no shipped spec of that name (did you mean ` +
+			`"demipl"?)`,
 		"./demipl.yaml":                  "there is no file ./demipl.yaml",
 		filepath.Join(dir, "lost.yaml"):  "there is no file ./demipl.yaml",
 		filepath.Join(dir, "nowhere"):    "there is no file " + filepath.Join(dir, "nowhere"),

@@ -51,10 +51,13 @@ func TestWrongSearches(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const spec = "name: s\nextends: demipl\nsearch:\n  "
 	for text, want := range map[string]string{
-		"grid: {train.lr: {log: [0, 0.1]}}":          "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, not 0",
-		"grid: {train.rate: {log: [0.1, 0.2]}}":      "s.yaml:4:16: search.grid: unknown key \"rate\" in train",
-		"grid: {train.lr: {log: [-2, -1]}}":          "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, not -2",
-		"grid: {train.momentum: {uniform: [2, 3]}}":  "s.yaml:4:37: search.grid: train.momentum must be between 0 and 1 (1 excluded)",
+		"grid: {train.lr: {log: [0, 0.1]}}": "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, " +
+			"not 0",
+		"grid: {train.rate: {log: [0.1, 0.2]}}": "s.yaml:4:16: search.grid: unknown key \"rate\" in train",
+		"grid: {train.lr: {log: [-2, -1]}}": "s.yaml:4:27: train.lr: a logarithmic range needs numbers above 0, " +
+			"not -2",
+		"grid: {train.momentum: {uniform: [2, 3]}}": "s.yaml:4:37: search.grid: train.momentum must be between 0 and 1 (1 " +
+			"excluded)",
 		"grid: {data.split.seed: {int: [1, 3]}}":     "s.yaml:4:10: data.split.seed is not a setting that a search can vary",
 		"{grid: {train.lr: [0.1]}, measure: f1}":     "s.yaml:4:38: search.measure cannot be \"f1\"",
 		"{grid: {train.lr: [0.1]}, halving: 0}":      "s.yaml:4:38: search.halving must be between 1 and 10, not 0",
@@ -84,7 +87,8 @@ func TestWrongSearches(t *testing.T) {
 	}
 }
 
-// All mistakes of a grid are reported together, each at its place: unknown keys and entries of lists, values and ranges.
+// All mistakes of a grid are reported together, each at its place: unknown keys and entries of lists, values and
+// ranges.
 func TestAllErrorsOfGrid(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("s.yaml", []byte("name: s\nextends: demipl\nsearch:\n  grid:\n    train.ler: {log: [0, 1]}\n"+
@@ -118,8 +122,8 @@ func TestAllErrorsOfGrid(t *testing.T) {
 // A range replaces an inherited range or list of the same setting whole, in a file and with --set.
 func TestReplacedRange(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("s.yaml", []byte("name: s\nextends: demipl-mlp\nsearch:\n  grid:\n    train.lr: {uniform: [0.01, "+
-		"0.02]}\n    model.blocks.dropout: [0.1]\n    model.blocks.dense: {int: [5, 9]}\n"), 0o644); err != nil {
+	if err := os.WriteFile("s.yaml", []byte("name: s\nextends: demipl-mlp\nsearch:\n  grid:\n    train.lr: {uniform: "+
+		"[0.01, 0.02]}\n    model.blocks.dropout: [0.1]\n    model.blocks.dense: {int: [5, 9]}\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for set, want := range map[string]string{

@@ -203,7 +203,8 @@ func TestSeveralInterrupted(t *testing.T) {
 	cancel()
 	for _, engine := range []string{"gorgonia", "xla"} {
 		enginetest.Library(t)
-		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Place: engines.Place{Engine: engine, Device: device(engine), Open: enginetest.Open}}
+		o := Task{Dir: filepath.Join(t.TempDir(), "table"), Place: engines.Place{Engine: engine, Device: device(engine),
+			Open: enginetest.Open}}
 		var stopped *InterruptedError
 		if _, err := Train(ctx, several(t, 2, "quickstart"), o); !errors.As(err, &stopped) || stopped.Resumable ||
 			!strings.Contains(err.Error(), "run the command again") {

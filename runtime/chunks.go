@@ -42,8 +42,8 @@ type chunkSession interface {
 // from 0, [to-from, d]. The slice is valid until the next call.
 type instanceReader func(from, to int) ([]float32, error)
 
-// divide returns the parts of a graph, nil if it cannot be divided or would not take less memory. whole is the footprint
-// of the graph, and size that of its file.
+// divide returns the parts of a graph, nil if it cannot be divided or would not take less memory. whole is the
+// footprint of the graph, and size that of its file.
 func (o *options) divide(pb *onnxpb.ModelProto, instance []int, whole *contract.Footprint, session Session,
 	size int) (*chunkedGraph, error) {
 	if _, can := session.(chunkSession); !can || size > maxDivided || !o.sessionOptions.OnCPU() {

@@ -464,7 +464,8 @@ func TestOptionErrors(t *testing.T) {
 
 func TestEngineErrorNamesBags(t *testing.T) {
 	o := toyOptions(t, nil)
-	e := &toyEngine{p: o.Program, spoil: func(*train.Batch, *train.StepResult) error { return errors.New("out of memory") }}
+	full := func(*train.Batch, *train.StepResult) error { return errors.New("out of memory") }
+	e := &toyEngine{p: o.Program, spoil: full}
 	o.NewEngine = func(*compile.Program) (train.Engine, error) { return e, nil }
 	_, err := run(context.Background(), o)
 	if err == nil || !strings.Contains(err.Error(), "epoch 1, step 1, bags ") ||

@@ -84,7 +84,8 @@ func TestSeveralTrialsStopped(t *testing.T) {
 	}
 }
 
-// A mask has the scale or 0, with the probability of the mask, and depends on its name, the seed, the epoch and the step.
+// A mask has the scale or 0, with the probability of the mask, and depends on its name, the seed, the epoch and the
+// step.
 func TestDropout(t *testing.T) {
 	draw := func(name string, seed uint64, epoch, step int) []float32 {
 		mask, kept := make([]float32, 5001), make([]uint8, 5001)

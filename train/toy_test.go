@@ -126,7 +126,8 @@ func (e *toyEngine) Step(b *train.Batch) (*train.StepResult, error) {
 	}
 	z, p := e.forward(x, b.BagOf, b.Bags)
 	k, dim := e.p.Signature.Classes, e.p.Signature.Instance[0]
-	r := &train.StepResult{Probabilities: p, Attention: make([]float32, len(b.BagOf)), LabelWeights: make([]float32, len(p))}
+	r := &train.StepResult{Probabilities: p, Attention: make([]float32, len(b.BagOf)),
+		LabelWeights: make([]float32, len(p))}
 	grad := map[string][]float32{"Wc": make([]float32, dim*k), "bc": make([]float32, k)}
 	for bag := range b.Bags {
 		on := float32(0)

@@ -96,8 +96,8 @@ func killed(t *testing.T, kills int, folders []string, flags ...string) {
 	}
 }
 
-// A search that is killed many times at random moments ends with the choice, the trials and the model of an uninterrupted
-// one.
+// A search that is killed many times at random moments ends with the choice, the trials and the model of an
+// uninterrupted one.
 func TestKilledSearchResumesToSameChoice(t *testing.T) {
 	t.Setenv(onnxruntime.EnvLibrary, enginetest.Library(t))
 	settings := []string{"train", "quickstart", "--search", "--trials", "12", "--set", "train.epochs=150", "--set",
@@ -140,8 +140,8 @@ func TestKilledSearchResumesToSameChoice(t *testing.T) {
 	}
 }
 
-// withoutLocks removes lock files from a list. A process that is killed between the last file of a run and the removal of
-// its lock leaves the file, which locks nothing.
+// withoutLocks removes lock files from a list. A process that is killed between the last file of a run and the removal
+// of its lock leaves the file, which locks nothing.
 func withoutLocks(list string) string {
 	return regexp.MustCompile(`\S*\.miplc\.lock `).ReplaceAllString(list, "")
 }

@@ -91,8 +91,8 @@ func TestProcessorsChangeNoBit(t *testing.T) {
 	}
 }
 
-// The bits of a product with a tiny b do not depend on its address: Go aligns arrays of fewer than eight float32 to less
-// than the 16 bytes that gonum's kernel for a bᵀ divides them by.
+// The bits of a product with a tiny b do not depend on its address: Go aligns arrays of fewer than eight float32 to
+// less than the 16 bytes that gonum's kernel for a bᵀ divides them by.
 func TestAddressesChangeNoBit(t *testing.T) {
 	for k := 2; k < 8; k++ {
 		rng := rand.New(rand.NewPCG(1, uint64(k)))

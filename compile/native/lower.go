@@ -308,8 +308,8 @@ func (p *planner) activated(relu *graph.Node) bool {
 	})
 }
 
-// pooled reports whether pooling applies a ReLU: only windows of 2 by 2 read it, and the gradient that has the mask of the
-// ReLU as its only factor.
+// pooled reports whether pooling applies a ReLU: only windows of 2 by 2 read it, and the gradient that has the mask of
+// the ReLU as its only factor.
 func (p *planner) pooled(relu *graph.Node) bool {
 	return !p.nodes[relu.ID].output && !slices.ContainsFunc(p.nodes[relu.ID].users, func(u *graph.Node) bool {
 		switch u.Op {

@@ -204,8 +204,8 @@ func gradientOf(t testing.TB, g *graph.Graph) *graph.Graph {
 	return gradient
 }
 
-// FuzzPlan compares plans of random graphs and of their gradients, for batches of any sizes, with the interpreter and with
-// each other.
+// FuzzPlan compares plans of random graphs and of their gradients, for batches of any sizes, with the interpreter and
+// with each other.
 func FuzzPlan(f *testing.F) {
 	f.Add(uint64(1), []byte{3, 1, 4})
 	f.Add(uint64(942), []byte{40})
@@ -298,8 +298,8 @@ func TestUpdatesInPlace(t *testing.T) {
 	}
 }
 
-// TestGradientsOfPooledConvolutions checks gradients of large kernels, of which pooling makes most of the results zeros.
-// Pooling applies the ReLU and its mask.
+// TestGradientsOfPooledConvolutions checks gradients of large kernels, of which pooling makes most of the results
+// zeros. Pooling applies the ReLU and its mask.
 func TestGradientsOfPooledConvolutions(t *testing.T) {
 	for _, c := range []struct {
 		size        graph.Dim

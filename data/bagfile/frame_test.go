@@ -73,7 +73,8 @@ func TestRowsOfAFrame(t *testing.T) {
 	}{
 		{"numbers", "bag,label,f,g\na,u\nb,v\n", Columns{}, "f|g"},
 		{"text and numbers", "bag,label,t,f\na,u,1\nb,v,2\n", Columns{}, "t|f"},
-		{"declared", "bag,label,time,f,g\na,u\nb,v\n", Columns{Features: []string{"g", "time"}, OnlyFeatures: true}, "g|time"},
+		{"declared", "bag,label,time,f,g\na,u\nb,v\n", Columns{Features: []string{"g", "time"}, OnlyFeatures: true},
+			"g|time"},
 		{"a column of files", "bag,label,file,f\na,u,1\nb,v,2\n", Columns{}, "file|f"},
 		{"row without text", "bag,label,f\na,u\n,\n", Columns{}, "the column bag is empty"},
 		{"missing coordinate", "bag,label,f,x,y\na,u,1\nb,v,1\n", Columns{}, "the coordinate is"},

@@ -190,9 +190,10 @@ func TestGroups(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"bag,label,candidates,patient,f1\na,x,x y,p,1\na,,,q,2\nb,y,x y,q,1\n": `bag 1 ("a") has the group "q" here and "p" in line 2`,
-		"bag,label,candidates,patient,f1\na,x,x y,p,1\nb,y,x y,,1\n":           `bag 2 ("b") has no group: the column patient is empty`,
-		"bag,label,candidates,f1\na,x,x y,1\nb,y,x y,1\n":                      `the header has no column "patient"`,
+		"bag,label,candidates,patient,f1\na,x,x y,p,1\na,,,q,2\nb,y,x y,q,1\n": `bag 1 ("a") has the group "q" here and ` +
+			`"p" in line 2`,
+		"bag,label,candidates,patient,f1\na,x,x y,p,1\nb,y,x y,,1\n": `bag 2 ("b") has no group: the column patient is empty`,
+		"bag,label,candidates,f1\na,x,x y,1\nb,y,x y,1\n":            `the header has no column "patient"`,
 	} {
 		_, err := decodeCSV(strings.NewReader(text), "bags.csv", Reading{Columns: Columns{Roles: Roles{Group: "patient"}}})
 		if err == nil || !strings.Contains(err.Error(), want) {

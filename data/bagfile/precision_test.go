@@ -54,15 +54,18 @@ func TestLossInFloat32(t *testing.T) {
 		"plain.npy.csv": []byte("bag,label,file\na,no,zeros.npy\nb,yes,zeros.npy\n"), "zeros.npy": zeros(3, 2),
 	})
 	for file, want := range map[string][]string{
-		"seconds.csv": {`feature "f1" has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it`},
-		"comma.csv":   {`feature "f1" has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a constant such as 1700000000 from it`},
+		"seconds.csv": {`feature "f1" has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a ` +
+			`constant such as 1700000000 from it`},
+		"comma.csv": {`feature "f1" has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a ` +
+			`constant such as 1700000000 from it`},
 		"rows.npz": {"feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a " +
 			"constant such as 1700000000 from it"},
 		"columns.npz": {"feature 2 has values from 1699999998.1 to 1700000003.9, of which float32 keeps one: subtract a " +
 			"constant such as 1700000000 from it"},
 		"h5.csv": {"feature 1 has values from 1700000000 to 1700000005, of which float32 keeps one: subtract a " +
 			"constant such as 1700000000 from it"},
-		"few.csv":   {`feature "f1" has values from 16777216.5 to 16777219.5, of which float32 keeps at most 3: subtract a constant such as 16777200 from it`},
+		"few.csv": {`feature "f1" has values from 16777216.5 to 16777219.5, of which float32 keeps at most 3: subtract a ` +
+			`constant such as 16777200 from it`},
 		"exact.csv": nil, "days.csv": nil, "roundoff.csv": nil, "constant.csv": nil, "small.csv": nil, "extremes.csv": nil,
 		"float32.npz": nil, "plain.npy.csv": nil,
 	} {

@@ -290,8 +290,9 @@ func TestTableErrors(t *testing.T) {
 		files       map[string][]byte
 	}{
 		"missing file": {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): there is no such file`, nil},
-		"extension":    {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; supported are .npz, .h5, .hdf5, .safetensors, .npy`, nil},
-		"empty cell":   {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
+		"extension": {header + "s1,,a b,x.pt\n", `x.pt: bag 1 ("s1"): files with this extension are not supported; ` +
+			`supported are .npz, .h5, .hdf5, .safetensors, .npy`, nil},
+		"empty cell": {header + "s1,,a b,\n", `table.csv:2: bag 1 ("s1") has no file`, nil},
 		"file twice": {header + "s1,,a b,x.npy\ns1,,,x.npy\n",
 			`table.csv:3: bag 1 ("s1") has the file x.npy twice, here and in line 2`, nil},
 		"other label": {header + "s1,a,a b,x.npy\ns1,b,,y.npy\n",
@@ -312,7 +313,9 @@ func TestTableErrors(t *testing.T) {
 			npyBytes([]float32{1, 2}, 1, 2))}},
 		"named array": {header + "s1,,a b,x.npz#y\n", `the file has no array "y"; it has coords`,
 			map[string][]byte{"x.npz": archiveBytes("coords", zip.Store, npyBytes([]float32{1, 2}, 1, 2))}},
-		"compressed": {header + "s1,,a b,x.npz\n", `array "features" is compressed, so that its rows cannot be read one by one; write it with numpy.savez`, map[string][]byte{"x.npz": archiveBytes("features", zip.Deflate, npyBytes([]float32{1, 2}, 1, 2))}},
+		"compressed": {header + "s1,,a b,x.npz\n", `array "features" is compressed, so that its rows cannot be read one by ` +
+			`one; write it with numpy.savez`, map[string][]byte{"x.npz": archiveBytes("features", zip.Deflate,
+			npyBytes([]float32{1, 2}, 1, 2))}},
 		"one axis": {header + "s1,,a b,x.npy\n", "the array has the shape [2]; [instances, features] is needed",
 			map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 2)}},
 		"no instance": {header + "s1,,a b,x.npy\n", "a bag needs at least one instance and one feature",
@@ -320,7 +323,8 @@ func TestTableErrors(t *testing.T) {
 		"other width": {header + "s1,,a b,x.npy\ns2,,a b,y.npy\n",
 			`y.npy: bag 2 ("s2"): its instances have the shape [1], those of the first bag [2]`,
 			map[string][]byte{"x.npy": npyBytes([]float32{1, 2}, 1, 2), "y.npy": npyBytes([]float32{1, 2}, 2, 1)}},
-		"not finite": {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): feature 2 of instance 1 is NaN; features must be finite (float32)`, map[string][]byte{"x.npy": npyBytes([]float32{1, nan}, 1, 2)}},
+		"not finite": {header + "s1,,a b,x.npy\n", `x.npy: bag 1 ("s1"): feature 2 of instance 1 is NaN; features must be ` +
+			`finite (float32)`, map[string][]byte{"x.npy": npyBytes([]float32{1, nan}, 1, 2)}},
 		"cut npy": {header + "s1,,a b,x.npy\n", "the array is longer than the file; the file is cut short or damaged",
 			map[string][]byte{"x.npy": npyBytes([]float32{1}, 1, 2)}},
 		"text": {header + "s1,,a b,x.safetensors\n", "not a safetensors file",

@@ -44,9 +44,11 @@ func TestEndings(t *testing.T) {
 // The commands ran in pandas 2.3 and 3.1.
 func TestConvertParquet(t *testing.T) {
 	for _, c := range []struct{ path, to, want string }{
-		{"a.parquet", ".csv", `python3 -c 'import sys, pandas; pandas.read_parquet(sys.argv[1]).to_csv(sys.argv[2], index=False)' a.parquet a.csv`},
+		{"a.parquet", ".csv", `python3 -c 'import sys, pandas; pandas.read_parquet(sys.argv[1])` +
+			`.to_csv(sys.argv[2], index=False)' a.parquet a.csv`},
 		{"my bags.Parquet", ".npz", `python3 -c 'import sys, numpy, pandas; t = pandas.read_parquet(sys.argv[1]); ` +
-			`numpy.savez(sys.argv[2], features=numpy.array(t.drop(columns=["x", "y"], errors="ignore"), "float32", order="C"), ` +
+			`numpy.savez(sys.argv[2], features=numpy.array(t.drop(columns=["x", "y"], errors="ignore"), "float32", ` +
+			`order="C"), ` +
 			`coords=numpy.array(t.filter(["x", "y"]), order="C"))' 'my bags.Parquet' 'my bags.npz'`},
 	} {
 		if got := ConvertParquet(c.path, c.to); got != "convert the file: "+c.want {

@@ -101,7 +101,8 @@ func TestBadTiles(t *testing.T) {
 			"cat/9: there is no such folder or file"},
 		{write(dir, "features.csv", "bag,label,candidates,f1\n1,cat,cat dog,1\n"), `the table has no column "file"`},
 	} {
-		if _, err := OpenTiles([]string{c.path}, TileForm{Side: 8}, bagfile.Reading{}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := OpenTiles([]string{c.path}, TileForm{Side: 8}, bagfile.Reading{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
@@ -111,8 +112,9 @@ func TestBadTiles(t *testing.T) {
 		t.Errorf("bags of known classes: %+v, %v", d, err)
 	}
 	changing := tree(t, bagFolders)
-	if d, err := OpenTiles([]string{changing}, TileForm{Side: 8}, bagfile.Reading{Columns: bagfile.Columns{ModelClasses: []string{"bird",
-		"cat", "dog"}}}); err != nil || d.Classes != 3 {
+	if d, err := OpenTiles([]string{changing}, TileForm{Side: 8},
+		bagfile.Reading{Columns: bagfile.Columns{ModelClasses: []string{"bird", "cat", "dog"}}}); err != nil ||
+		d.Classes != 3 {
 		t.Errorf("folders of some classes of a model: %v", err)
 	}
 	d, err := OpenTiles([]string{changing}, TileForm{Side: 8}, bagfile.Reading{})

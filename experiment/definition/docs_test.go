@@ -40,7 +40,8 @@ func TestReference(t *testing.T) {
 		}
 	}
 	testsupport.CheckLanguageTables(t, reference, map[string]string{
-		"top": testsupport.Reference(rows), "data": testsupport.Reference(dataRows), "synth": testsupport.Reference(synthRows),
+		"top": testsupport.Reference(rows), "data": testsupport.Reference(dataRows),
+		"synth":    testsupport.Reference(synthRows),
 		"learners": testsupport.Reference(learnerRows), "cases": testsupport.Reference(caseRows),
 		"search":    testsupport.Reference(schema.Find(learnerRows, "search").Rows),
 		"splits":    testsupport.Reference(schema.Find(rows, "splits").Rows),

@@ -1,4 +1,5 @@
-// A report as Markdown, LaTeX and one HTML page that needs no other file: a template for each, and how texts are escaped.
+// A report as Markdown, LaTeX and one HTML page that needs no other file: a template for each, and how texts are
+// escaped.
 
 package report
 

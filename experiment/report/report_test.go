@@ -327,7 +327,8 @@ func TestMeasures(t *testing.T) {
 		}
 	}
 	text := string(doc.as(markdown))
-	for _, want := range []string{"** Log loss\n", "(log loss)\n", "** Log loss over r\n", "Rank 1 is the lowest mean log loss",
+	for _, want := range []string{"** Log loss\n", "(log loss)\n", "** Log loss over r\n",
+		"Rank 1 is the lowest mean log loss",
 		"significantly better log loss",
 		"Accuracy, log loss (lower is better), AUROC on the test bags: mean",
 		"AUROC: 36 of 36 results without a value. It is not defined"} {
@@ -376,8 +377,8 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// The figure of the splits has a row for the baseline if there is one, and a panel for each dataset and r. Without a list
-// of figures, it is drawn for few learners only.
+// The figure of the splits has a row for the baseline if there is one, and a panel for each dataset and r. Without a
+// list of figures, it is drawn for few learners only.
 func TestSplitsFigure(t *testing.T) {
 	drawn := func(change func(*Document)) string {
 		t.Helper()
@@ -420,7 +421,8 @@ func TestSplitsFigure(t *testing.T) {
 	}
 }
 
-// The findings of a learner on a dataset are one note, with the number of splits that have them; their advice follows once.
+// The findings of a learner on a dataset are one note, with the number of splits that have them; their advice follows
+// once.
 func TestFindings(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
@@ -657,7 +659,8 @@ func TestSeveralResults(t *testing.T) {
 	key := func(learner string) string {
 		return strings.ReplaceAll(definition.Coord{Data: "MNIST_MIPL", R: 1, Learner: learner, Split: 2}.String(), " ", "-")
 	}
-	want := `2 cells were computed more than once with results that are not the same, and one of them counts; the first: DEMIPL on MNIST\_MIPL r=1 split 2.` + "\n"
+	want := `2 cells were computed more than once with results that are not the same, and one of them counts; the ` +
+		`first: DEMIPL on MNIST\_MIPL r=1 split 2.` + "\n"
 	if text := note("2.jsonl", key("miplgp"), key("demipl")); text != want {
 		t.Error(text)
 	}
@@ -707,7 +710,8 @@ func TestTableOfPublishedNumbers(t *testing.T) {
 }
 
 func TestEscapes(t *testing.T) {
-	if got := latexEscape(`50 % of a_b & {c} \ #1 ± • – $`); got != `50 \% of a\_b \& \{c\} \textbackslash{} \#1 $\pm$ $\bullet$ -- \$` {
+	if got := latexEscape(`50 % of a_b & {c} \ #1 ± • – $`); got != `50 \% of a\_b \& \{c\} \textbackslash{} \#1 $\pm$ `+
+		`$\bullet$ -- \$` {
 		t.Error(got)
 	}
 	if got := mdEscape("a|b*c_d<e>\n[f]$2\x1b\r"); got != `a\|b\*c\_d&lt;e> \[f\]&#36;2␛␍` {
@@ -754,7 +758,8 @@ func TestCSV(t *testing.T) {
 		{Coord: definition.Coord{Data: "c", R: definition.Stored, Learner: "one", Variant: "w=2", Split: 2},
 			Error: "no\nmemory"},
 	}
-	want := `data,r,learner,variant,split,setting,train_bags,test_bags,train_accuracy,disambiguation_accuracy,accuracy,ece,engine,diverged,error
+	want := "data,r,learner,variant,split,setting,train_bags,test_bags,train_accuracy,disambiguation_accuracy," +
+		`accuracy,ece,engine,diverged,error
 "a, b",1,one,,1,train.lr=0.1,7,3,0.75,,0.625,1e-07,native,,
 c,,one,w=2,2,,,,,,,,,,"no
 memory"

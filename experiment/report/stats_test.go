@@ -107,7 +107,8 @@ func TestDegenerateStatistics(t *testing.T) {
 	}
 	alike := friedman([][]float64{{0.7, 0.6, 0.5}, {0.3, 0.2, 0.1}})
 	if !math.IsNaN(alike.FP) || math.Abs(alike.P-math.Exp(-2)) > 1e-12 ||
-		alike.String() != "Friedman test: chi-squared 4.00, p = 0.14; Iman and Davenport: no test, because every pair of dataset and r ranks the learners equally" {
+		alike.String() != "Friedman test: chi-squared 4.00, p = 0.14; Iman and Davenport: no test, because every pair of "+
+			"dataset and r ranks the learners equally" {
 		t.Errorf("datasets that rank alike: %v", &alike)
 	}
 }
@@ -230,7 +231,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// The report says how many splits have results, in the text and beside each value, and the settings, seeds and versions.
+// The report says how many splits have results, in the text and beside each value, and the settings, seeds and
+// versions.
 func TestProvenance(t *testing.T) {
 	r, err := Read(folder(t, 1))
 	if err != nil {
@@ -238,7 +240,8 @@ func TestProvenance(t *testing.T) {
 	}
 	proden := definition.Coord{Data: "MNIST_MIPL", R: 2, Learner: "proden"}
 	r.expected[proden] = 2 // a command selected two splits of three
-	cell := r.forMeasure(measure.Find(measure.Accuracy)).cell(variant{learner: r.Experiment.Learner("proden")}, "MNIST_MIPL", 2)
+	cell := r.forMeasure(measure.Find(measure.Accuracy)).cell(variant{learner: r.Experiment.Learner("proden")},
+		"MNIST_MIPL", 2)
 	if got := cell.Value.String(); !strings.Contains(got, "(2 of 3)") {
 		t.Errorf("%s, want (2 of 3)", got)
 	}

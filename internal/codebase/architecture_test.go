@@ -39,7 +39,8 @@ func TestMap(t *testing.T) {
 	for i, r := range rows {
 		imported, there := drawn[r.folder]
 		if !there {
-			t.Errorf("docs/architecture.md:%d: there is no package in %s: delete the row, or rename it if the folder was renamed", r.line, r.folder)
+			t.Errorf("docs/architecture.md:%d: there is no package in %s: delete the row, or rename it if the folder was "+
+				"renamed", r.line, r.folder)
 			continue
 		}
 		for _, to := range imported {

@@ -1,6 +1,6 @@
 // Command codebase prints measures of the size and order of the Go code in a folder, by default this repository.
-// Its tests check the map in docs/architecture.md, the links in documents, the exported names of package runtime, and
-// how goroutines are started.
+// Its tests check the map in docs/architecture.md, the links in documents, the exported names of package runtime, how
+// goroutines are started, and the length of lines.
 //
 //	go run ./internal/codebase [DIR]
 package main
@@ -18,7 +18,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // file is a Go file of the module. Its code is product, tests, generated, or helpers of tests.
@@ -119,18 +118,13 @@ func reachable(files []*file, prefix string) map[string]bool {
 // header is a sentence at the beginning of a file, after build constraints.
 var header = regexp.MustCompile(`^(//go:build.*\n\s*)?// `)
 
-// measure prints the measures of names, first lines, functions and lines.
+// measure prints the measures of names, first lines and functions.
 func measure(files []*file, print func(n int, what string)) {
-	types, alike, headers, long, wide := map[string][]string{}, 0, 0, 0, 0
+	types, alike, headers, long := map[string][]string{}, 0, 0, 0
 	line := func(p token.Pos) int { return positions.Position(p).Line }
 	for _, f := range files {
 		if header.MatchString(f.text) {
 			headers++
-		}
-		for text := range strings.Lines(f.text) {
-			if utf8.RuneCountInString(strings.TrimSuffix(text, "\n")) > 120 {
-				wide++
-			}
 		}
 		for _, d := range f.Decls {
 			if body, ok := d.(*ast.FuncDecl); ok && line(body.End())-line(body.Pos()) >= 60 {
@@ -150,5 +144,4 @@ func measure(files []*file, print func(n int, what string)) {
 	print(alike, "names of types that several packages declare")
 	print(headers, fmt.Sprintf("of %d files begin with a sentence", len(files)))
 	print(long, "functions of more than 60 lines")
-	print(wide, "lines of more than 120 columns")
 }

@@ -94,8 +94,8 @@ func (d Diagnostic) WithSuggestion(text string) Diagnostic {
 	return d
 }
 
-// InvalidError marks a mistake of the user in the command line, a spec or an experiment, as opposed to an error of the data
-// or of the machine.
+// InvalidError marks a mistake of the user in the command line, a spec or an experiment, as opposed to an error of the
+// data or of the machine.
 type InvalidError struct{ Err error }
 
 func (e *InvalidError) Error() string { return e.Err.Error() }

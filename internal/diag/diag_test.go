@@ -67,7 +67,8 @@ func TestRender(t *testing.T) {
 		{Pos: Pos{File: "a\nb\x1b.yaml", Line: 1, Col: 8}, Width: 1, Text: "class \x1b[2J", Line: "name: \x1b] # \tx",
 			Notes: []string{"\u202ewhy"}},
 	})
-	if want := "a␊b␛.yaml:1:8: error: class ␛[2J\n    1 | name: ␛] #  x\n      |        ^\n        \ufffdwhy\n"; out.String() != want {
+	if want := "a␊b␛.yaml:1:8: error: class ␛[2J\n    1 | name: ␛] #  x\n      |        ^\n" +
+		"        \ufffdwhy\n"; out.String() != want {
 		t.Errorf("got\n%q\nwant\n%q", out.String(), want)
 	}
 	out.Reset()

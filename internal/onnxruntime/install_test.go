@@ -37,7 +37,8 @@ func TestDamagedCache(t *testing.T) {
 	m := newMachine(t)
 	p := m.places()
 	sum := sha256.Sum256([]byte("other bytes"))
-	p.pins = []libraries.Pin{{System: "linux/amd64", Via: libraries.ViaPip, Size: 1768, SHA256: hex.EncodeToString(sum[:])}}
+	p.pins = []libraries.Pin{{System: "linux/amd64", Via: libraries.ViaPip, Size: 1768,
+		SHA256: hex.EncodeToString(sum[:])}}
 	m.put(cached)
 	_, err := p.find("", anyLibrary)
 	if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), "--force") {
@@ -49,7 +50,8 @@ func TestInstallWithoutCache(t *testing.T) {
 	p := newMachine(t).places()
 	p.cache, p.cacheErr = "", errors.New("HOME is not set")
 	_, err := p.install(context.Background(), libraries.InstallOptions{})
-	if err == nil || !strings.Contains(err.Error(), "HOME is not set") || !strings.Contains(err.Error(), libraries.EnvCache) {
+	if err == nil || !strings.Contains(err.Error(), "HOME is not set") ||
+		!strings.Contains(err.Error(), libraries.EnvCache) {
 		t.Errorf("no cache: %v", err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 )
 
 func TestClassesThatAreNeverPredicted(t *testing.T) {
-	classes := []measure.Class{{Name: "cat", Support: 5}, {Name: "dog", Support: 4}, {Name: "cow", Support: 9, Predicted: 9}}
+	classes := []measure.Class{{Name: "cat", Support: 5}, {Name: "dog", Support: 4},
+		{Name: "cow", Support: 9, Predicted: 9}}
 	j := &judged{Evaluation: &train.Evaluation{DetailOf: data.TestPart, Detail: &measure.Detail{
 		Accuracy: &measure.ConfidenceInterval{}, Confusion: [][]int{}, Classes: classes}}}
 	if n, text := j.unpredicted(); n != 1 || text != "1 of 3 classes is never predicted on the test bags: cat" {
@@ -78,7 +79,8 @@ func TestFindingsOfBagsWithoutLabels(t *testing.T) {
 		if (fallen != "") != c.found || differ != "" && !c.found {
 			t.Errorf("%+v: %q, %q", c, fallen, differ)
 		}
-		if _, text := j.uncertain(); c.labeled < 100 && !strings.HasPrefix(text, "12 test bags with a true label are too few") {
+		if _, text := j.uncertain(); c.labeled < 100 &&
+			!strings.HasPrefix(text, "12 test bags with a true label are too few") {
 			t.Error(text)
 		}
 	}

@@ -1,4 +1,5 @@
-// The regression of the baseline has converged, equals scikit-learn's, and does not depend on the scale of the features.
+// The regression of the baseline has converged, equals scikit-learn's, and does not depend on the scale of the
+// features.
 
 package judge
 
@@ -238,7 +239,8 @@ func compareWithScikitLearn(t *testing.T, python string, d *data.Dataset, seed u
 		arguments = append(arguments, "all")
 	}
 	program := exec.Command(python, arguments...)
-	program.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1") // more threads are slower on small bags
+	// more threads are slower on small bags
+	program.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1")
 	program.Stderr = os.Stderr
 	out, err := program.Output()
 	if err != nil {
@@ -248,7 +250,8 @@ func compareWithScikitLearn(t *testing.T, python string, d *data.Dataset, seed u
 	if err := json.Unmarshal(out, &other); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	t.Logf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |", d.Name, seed, b.baseline.TestAccuracy, other.Same, other.Again,
+	t.Logf("| %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f |", d.Name, seed, b.baseline.TestAccuracy, other.Same,
+		other.Again,
 		other.Five, other.Equal)
 	if math.Abs(b.baseline.TestAccuracy-other.Same) > 1e-3 || math.Abs(b.baseline.TestAccuracy-other.Again) > 1e-3 {
 		t.Errorf("%s, split %d: test accuracy %.4f; scikit-learn's is %.4f with the same label weights, and %.4f after it "+

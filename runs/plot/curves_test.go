@@ -56,8 +56,9 @@ func comparisons() map[string]func() []byte {
 		},
 		"dots": func() []byte {
 			return Dots("Splits", Axes{"", "accuracy", false, 1, nil}, []CurvePanel{
-				{"MNIST-MIPL", []Curve{line("DEMIPL", 0.98, 1, 1), line("a very long name of a learner, which does not fit into the "+
-					"figure", 0.7), line("baseline", 0.5, 0.5, 0.5)}},
+				{"MNIST-MIPL", []Curve{line("DEMIPL", 0.98, 1, 1),
+					line("a very long name of a learner, which does not fit into the "+
+						"figure", 0.7), line("baseline", 0.5, 0.5, 0.5)}},
 				{"Birdsong-MIPL", []Curve{line("DEMIPL", 0.62), {Name: "other"}, {Name: "baseline"}}},
 				{"SIVAL", []Curve{line("DEMIPL", 0.9, 0.8, 0.7, 0.9), {Name: "other"}, line("baseline", 0.95, 0.95)}},
 			})

@@ -150,8 +150,8 @@ func absolute(a, b color.NRGBA) (most int) {
 	return most
 }
 
-// Two pieces of tissue have a grid each: the side of a square is that of the grids, not their distance. Points on no grid
-// get squares of the mean area.
+// Two pieces of tissue have a grid each: the side of a square is that of the grids, not their distance. Points on no
+// grid get squares of the mean area.
 func TestGrids(t *testing.T) {
 	h := &Heatmap{}
 	for _, shift := range [][2]int{{0, 0}, {40, 6000}, {7000, 24}} {

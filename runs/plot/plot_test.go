@@ -205,7 +205,8 @@ var svgText = regexp.MustCompile(`(?s)<text[^>]* x="([^"]*)"[^>]*>([^<]*)</text>
 func TestScoresThatAreNotFinite(t *testing.T) {
 	inf, nan := float32(math.Inf(1)), float32(math.NaN())
 	for _, scores := range [][]float32{{0.5, inf}, {-inf, 0.5}, {nan, 0.5}, {nan}, {inf}, {3e38, -3e38}} {
-		svg := string(AttentionSnapshots("scores", []train.AttentionSnapshot{{Epoch: 1, Test: train.Scores{Positive: scores}}}))
+		svg := string(AttentionSnapshots("scores", []train.AttentionSnapshot{{Epoch: 1,
+			Test: train.Scores{Positive: scores}}}))
 		if strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
 			t.Errorf("%v: the figure contains NaN or Inf", scores)
 		}

@@ -76,7 +76,8 @@ func checkHash(d *language.Data, set *data.Dataset) error {
 	if strings.EqualFold(want.V, have) {
 		return nil
 	}
-	return diag.Invalid(diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, expected %s",
+	return diag.Invalid(diag.Errorf(want.Pos, "%s is not the dataset that data.sha256 states: its SHA-256 is %s, "+
+		"expected %s",
 		d.Set.V, have, want.V).
 		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)"))
 }

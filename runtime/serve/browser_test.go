@@ -15,7 +15,8 @@ import (
 	"github.com/miplc/miplc/internal/testkit/testsupport"
 )
 
-// In Chromium, the page opens with a prediction, and predicts features, and image files for a model with an encoder or one that cuts images.
+// In Chromium, the page opens with a prediction, and predicts features, and image files for a model with an encoder or
+// one that cuts images.
 func TestPageInBrowser(t *testing.T) {
 	browser := testsupport.Browser(t)
 	s := start(t, func(o *Config) { o.RequestMemory = 256 << 20 })

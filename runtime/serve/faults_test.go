@@ -311,7 +311,8 @@ func TestBusy(t *testing.T) {
 		t.Error(err)
 	}
 	full := &openVersion{modelFile: v.modelFile, info: v.info, queue: q}
-	if _, err := full.predict(&request{ctx: t.Context(), memory: &reservation{}}, nil); status.Code(err) != codes.Unavailable ||
+	if _, err := full.predict(&request{ctx: t.Context(), memory: &reservation{}},
+		nil); status.Code(err) != codes.Unavailable ||
 		!strings.Contains(err.Error(), "busy") {
 		t.Error(err)
 	}
@@ -367,7 +368,8 @@ func TestMemoryOfAnswer(t *testing.T) {
 	s := start(t, func(o *Config) { o.RequestMemory, o.MaxInstances = 3_000_000, n })
 	bag := randomBag(n, 1)
 	raw := string(ndarray.AppendBytes(nil, bag.Instances))
-	head := fmt.Sprintf(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [%d, 3], "parameters": {"binary_data_size": %d}}]}`, n, len(raw))
+	head := fmt.Sprintf(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [%d, 3], "parameters": `+
+		`{"binary_data_size": %d}}]}`, n, len(raw))
 	text := `{"instances": ` + strings.ReplaceAll(fmt.Sprint(nested(randomBag(9000, 1))), " ", ",") + "}"
 	for name, c := range map[string]struct{ path, header, body string }{
 		"raw":  {"/v2/models/bag/infer", fmt.Sprintf("%s: %d\r\n", jsonLength, len(head)), head + raw},
@@ -498,7 +500,8 @@ func TestBrowsers(t *testing.T) {
 		{"127.0.0.1.evil.example", "application/json", "", 421},
 	} {
 		for path, body := range map[string]string{"/predict?model=bag": oneBag,
-			"/v2/models/bag/infer": `{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, 3]}]}`} {
+			"/v2/models/bag/infer": `{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1, 2, ` +
+				`3]}]}`} {
 			req, err := http.NewRequest("POST", s.url+path, strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)

@@ -74,9 +74,12 @@ func FuzzInferMessage(f *testing.F) {
 
 func FuzzInferBody(f *testing.F) {
 	s := start(f)
-	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, 6]]}]}`), "")
-	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": {"binary_data_size": 12}}]}000000000000`), "113")
-	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1,2,3]},{"name": "bag_of", "datatype": "INT64", "shape": [1], "data": [0]}], "outputs": [{"name": "label"}]}`), "")
+	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [2, 3], "data": [[1, 2, 3], [4, 5, `+
+		`6]]}]}`), "")
+	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "parameters": `+
+		`{"binary_data_size": 12}}]}000000000000`), "113")
+	f.Add([]byte(`{"inputs": [{"name": "instances", "datatype": "FP32", "shape": [1, 3], "data": [1,2,3]},{"name": `+
+		`"bag_of", "datatype": "INT64", "shape": [1], "data": [0]}], "outputs": [{"name": "label"}]}`), "")
 	f.Fuzz(func(t *testing.T, body []byte, length string) {
 		for _, model := range []string{"bag", "batch"} {
 			req := s.request(body)

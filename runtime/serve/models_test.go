@@ -247,7 +247,8 @@ func TestReloadComparesFeatures(t *testing.T) {
 	path := filepath.Join(s.dir, "bag.onnx")
 	for _, c := range []struct{ features, wrong string }{
 		{`"size","weight","age"`, ""}, // the first model has no names
-		{`"weight","size","age"`, `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" "age"]`},
+		{`"weight","size","age"`, `its features are ["weight" "size" "age"], those of the model in use ["size" "weight" ` +
+			`"age"]`},
 	} {
 		pb, err := onnxpb.Read(bagModel)
 		if err != nil {

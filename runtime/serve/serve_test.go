@@ -411,8 +411,13 @@ func TestMetadata(t *testing.T) {
 		"/v2/health/ready":                `{"live":true,"ready":true}`,
 		"/v2/models/bag/ready":            `{"name":"bag","ready":true}`,
 		"/v2/models/bag/versions/1/ready": `{"name":"bag","ready":true}`,
-		"/v2/models/bag":                  `{"name":"bag","versions":["1"],"platform":"onnx_onnxv1","inputs":[{"name":"instances","datatype":"FP32","shape":[-1,3]}],"outputs":[{"name":"probabilities","datatype":"FP32","shape":[1,4]},{"name":"attention","datatype":"FP32","shape":[1,-1]}]}`,
-		"/v2/models/batch/versions/1":     `{"name":"batch","versions":["1"],"platform":"onnx_onnxv1","inputs":[{"name":"instances","datatype":"FP32","shape":[-1,3]},{"name":"bag_of","datatype":"INT64","shape":[-1]}],"outputs":[{"name":"probabilities","datatype":"FP32","shape":[-1,4]},{"name":"attention","datatype":"FP32","shape":[-1]},{"name":"label","datatype":"INT64","shape":[-1]}]}`,
+		"/v2/models/bag": `{"name":"bag","versions":["1"],"platform":"onnx_onnxv1",` +
+			`"inputs":[{"name":"instances","datatype":"FP32","shape":[-1,3]}],"outputs":[{"name":"probabilities",` +
+			`"datatype":"FP32","shape":[1,4]},{"name":"attention","datatype":"FP32","shape":[1,-1]}]}`,
+		"/v2/models/batch/versions/1": `{"name":"batch","versions":["1"],"platform":"onnx_onnxv1",` +
+			`"inputs":[{"name":"instances","datatype":"FP32","shape":[-1,3]},{"name":"bag_of","datatype":"INT64",` +
+			`"shape":[-1]}],"outputs":[{"name":"probabilities","datatype":"FP32","shape":[-1,4]},{"name":"attention",` +
+			`"datatype":"FP32","shape":[-1]},{"name":"label","datatype":"INT64","shape":[-1]}]}`,
 	} {
 		if code, text := s.ask(t, "GET", path, ""); code != 200 || strings.TrimSpace(text) != want {
 			t.Errorf("%s: status %d\n%s\nwant\n%s", path, code, text, want)

@@ -14,8 +14,8 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// toleranceDiff is the largest accepted difference from finite differences of step 1e-5, relative to the largest element
-// of all gradients of a program.
+// toleranceDiff is the largest accepted difference from finite differences of step 1e-5, relative to the largest
+// element of all gradients of a program.
 const toleranceDiff = 1e-6
 
 // gradients evaluates graph.Gradient of the loss by all parameters in the interpreter.

@@ -48,7 +48,8 @@ func (r *recorder) Step(b *train.Batch) (*train.StepResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	k.result = train.StepResult{Loss: out.Loss, Terms: slices.Clone(out.Terms), LabelWeights: slices.Clone(out.LabelWeights),
+	k.result = train.StepResult{Loss: out.Loss, Terms: slices.Clone(out.Terms),
+		LabelWeights:  slices.Clone(out.LabelWeights),
 		Probabilities: slices.Clone(out.Probabilities), Attention: slices.Clone(out.Attention)}
 	k.after, err = r.State()
 	r.kept = append(r.kept, k)

@@ -14,7 +14,8 @@ const maxima = `
 name: maxima
 data:
   set: generated:prototypes
-  generated: {bags: 24, classes: 4, features: 70, candidates: 0, positives: 0.18, min_size: 2, max_size: 2, noise: 0.02, seed: 566}
+  generated: {bags: 24, classes: 4, features: 70, candidates: 0, positives: 0.18, min_size: 2, max_size: 2, noise: 0.02,
+    seed: 566}
   shape: [2, 7, 5]
   normalize: training
   split: {train: 0.63, seed: 76}

@@ -153,8 +153,8 @@ func TestPredictNormalized(t *testing.T) {
 	}
 }
 
-// TestMemoryOfGrowingBags checks that the memory for small bags is returned to the system before that for larger ones is
-// allocated.
+// TestMemoryOfGrowingBags checks that the memory for small bags is returned to the system before that for larger ones
+// is allocated.
 func TestMemoryOfGrowingBags(t *testing.T) {
 	p := modeltest.Shipped(t, "gated-abmil")
 	e := startedNative(t, p)
@@ -180,8 +180,8 @@ func TestMemoryOfGrowingBags(t *testing.T) {
 	}
 }
 
-// TestStepsAllocateNothing checks steps and their results for specs with dropout, with images, and with an optimizer whose
-// inputs change from step to step.
+// TestStepsAllocateNothing checks steps and their results for specs with dropout, with images, and with an optimizer
+// whose inputs change from step to step.
 func TestStepsAllocateNothing(t *testing.T) {
 	for _, spec := range []string{"demipl", "demipl-mlp", "acmil", "demipl-image"} {
 		p := modeltest.Shipped(t, spec)

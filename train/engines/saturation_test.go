@@ -67,7 +67,8 @@ name: program
 extends: demipl
 data: {set: "generated:prototypes", generated: {bags: 30, classes: 3, features: 8, noise: 0.3}, normalize: none}
 model: {blocks: [attention: {gates: shared, scorer: mlp, hidden: 16}, pool: attention, classifier: bounded_sigmoid]}
-loss: [disambiguation, attention: 0.5, equation: {name: spread, value: "mean(relu(40 - bag_max(s)) + relu(40 + bag_min(s)))", weight: 0.1}]
+loss: [disambiguation, attention: 0.5,
+  equation: {name: spread, value: "mean(relu(40 - bag_max(s)) + relu(40 + bag_min(s)))", weight: 0.1}]
 weights: {order: after_loss, first_epoch: 0}
 train: {epochs: 300, lr: 0.01, schedule: constant, eval_every: 100}
 `},
@@ -76,7 +77,8 @@ name: softmax
 data: {set: "generated:prototypes", generated: {bags: 30, classes: 3, features: 8, noise: 0.3}, normalize: none}
 model:
   params: {u: [h, 1], C: [h, k]}
-  let: {s: "matmul(H, u)", a: bag_softmax(s), z: "bag_sum(a * tanh(H))", logp: "log_softmax(matmul(z, C))", p: exp(logp)}
+  let: {s: "matmul(H, u)", a: bag_softmax(s), z: "bag_sum(a * tanh(H))",
+    logp: "log_softmax(matmul(z, C))", p: exp(logp)}
 loss: [disambiguation, attention: 0.01]
 train: {epochs: 300, lr: 0.01, schedule: constant, eval_every: 100}
 `},

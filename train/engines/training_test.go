@@ -82,8 +82,8 @@ func trainings() []training {
 	list := []training{
 		// uses only the number of the instances of a bag, which tells nothing about its class here
 		{"counts", "name: counts\ndata: {set: generated:prototypes, generated: {bags: 60, classes: 3, features: 4, " +
-			"min_size: 2, max_size: 9, seed: 1}}\nmodel: {params: {C: [1, k], b: [k]}, let: {p: \"softmax(matmul(bag_count(X), C) + " +
-			"b)\"}}\nloss: [disambiguation]\ntrain: {epochs: 3, batch: 4}\n", false, 0},
+			"min_size: 2, max_size: 9, seed: 1}}\nmodel: {params: {C: [1, k], b: [k]}, let: {p: " +
+			"\"softmax(matmul(bag_count(X), C) + b)\"}}\nloss: [disambiguation]\ntrain: {epochs: 3, batch: 4}\n", false, 0},
 		{"features", "extends: quickstart\nname: features\ndata: {generated: {bags: 150}}\n" +
 			"train: {epochs: 20, batch: 1}\n", true, 0},
 		{"features in batches", "extends: quickstart\nname: batches\ndata: {generated: {bags: 150}}\n" +

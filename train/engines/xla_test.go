@@ -90,7 +90,8 @@ func (e *stepwise) capacity(n, bags int) xla.Capacity {
 func (e *stepwise) pad(c xla.Capacity, bags int) {
 	n := len(e.inputs.BagOf)
 	e.inputs.BagOf = append(slices.Clone(e.inputs.BagOf), slices.Repeat([]int{-1}, c.N-n)...)
-	rows := map[string]graph.Dim{compile.InInstances: graph.N, compile.InCandidates: graph.B, compile.InLabelWeights: graph.B}
+	rows := map[string]graph.Dim{compile.InInstances: graph.N, compile.InCandidates: graph.B,
+		compile.InLabelWeights: graph.B}
 	for _, m := range e.prog.Masks {
 		rows[m.Name] = m.Shape[0]
 	}

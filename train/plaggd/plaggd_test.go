@@ -223,7 +223,8 @@ func TestMemoryOfNeighbors(t *testing.T) {
 	s := settings()
 	s.Neighbors = 10_000
 	_, err := Fit(context.Background(), s, &train.Problem{Data: d, Train: d.AllBags()}, nil)
-	if _, large := errors.AsType[*resources.MemoryError](err); !large || !strings.Contains(err.Error(), "use fewer neighbours") {
+	if _, large := errors.AsType[*resources.MemoryError](err); !large ||
+		!strings.Contains(err.Error(), "use fewer neighbours") {
 		t.Errorf("400 bags with all others as neighbours: %v", err)
 	}
 }

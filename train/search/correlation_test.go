@@ -21,10 +21,14 @@ func TestCorrelations(t *testing.T) {
 		{Key: "train.batch", Values: make([]language.Assignment, 2)}}
 	results := []TrialResult{
 		{Value: value(0.9), Rungs: make([]Rung, 1)}, // the spec as it is
-		{Setting: "train.lr=0.1, train.seed=1, train.schedule=cosine, train.batch=4", Value: value(0.5), Rungs: make([]Rung, 2)},
-		{Setting: "train.lr=0.01, train.seed=1, train.schedule=step, train.batch=4", Value: value(0.8), Rungs: make([]Rung, 1)},
-		{Setting: "train.lr=0.02, train.seed=1, train.schedule=cosine, train.batch=2", Value: value(0.6), Rungs: make([]Rung, 1)},
-		{Setting: "train.lr=0.003, train.seed=1, train.schedule=step, train.batch=1", Value: value(0.7), Rungs: make([]Rung, 2),
+		{Setting: "train.lr=0.1, train.seed=1, train.schedule=cosine, train.batch=4", Value: value(0.5),
+			Rungs: make([]Rung, 2)},
+		{Setting: "train.lr=0.01, train.seed=1, train.schedule=step, train.batch=4", Value: value(0.8),
+			Rungs: make([]Rung, 1)},
+		{Setting: "train.lr=0.02, train.seed=1, train.schedule=cosine, train.batch=2", Value: value(0.6),
+			Rungs: make([]Rung, 1)},
+		{Setting: "train.lr=0.003, train.seed=1, train.schedule=step, train.batch=1", Value: value(0.7),
+			Rungs:    make([]Rung, 2),
 			Diverged: true},
 		{Setting: "train.lr=0.5, train.seed=1, train.schedule=step, train.batch=1", Error: "not finite"},
 	}

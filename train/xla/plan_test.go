@@ -113,7 +113,8 @@ func TestOutOfMemory(t *testing.T) {
 		trials []int
 		says   string
 	}{{4, []int{4}, ""}, {3, []int{2, 2}, ""}, {0, nil, "--device-memory"}} {
-		b := xla.NewDevice(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: resources.Memory()}, pjrt.Go)
+		b := xla.NewDevice(&pjrt.OpenDevice{Backend: small{enginetest.Backend(t), c.room}, Memory: resources.Memory()},
+			pjrt.Go)
 		n := &notes{}
 		for _, out := range together(context.Background(), &xla.Trainer{Device: b}, seeds(t, 4),
 			train.Options{Observer: n}) {

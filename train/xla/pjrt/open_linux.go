@@ -28,8 +28,8 @@ func init() {
 	klog.SetOutput(io.Discard)
 }
 
-// FirstDevice returns the first device of a kind. given is the path of the plugin; empty: search, see Find. The error is
-// errNoPlugin if there is no plugin.
+// FirstDevice returns the first device of a kind. given is the path of the plugin; empty: search, see Find. The error
+// is errNoPlugin if there is no plugin.
 func FirstDevice(kind Kind, given string) (*OpenDevice, error) {
 	if kind == CUDA {
 		return openGPU(given)

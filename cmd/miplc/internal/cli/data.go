@@ -60,8 +60,9 @@ func groupColumnFlag(f *pflag.FlagSet, to *bagfile.Reading) {
 
 // labelsFlag adds the flag for the kind of the labels of a dataset that is read, as data.labels of a spec.
 func labelsFlag(f *pflag.FlagSet, to *bagfile.Reading) {
-	f.StringVar((*string)(&to.Labels), "labels", "", "kind of labels: known (one certain label per bag), multi (any number of "+
-		"true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: candidate sets)")
+	f.StringVar((*string)(&to.Labels), "labels", "", "kind of labels: known (one certain label per bag), multi (any "+
+		"number of true labels, separated by spaces) or noisy (candidate sets that may lack the true label) (default: "+
+		"candidate sets)")
 	console.OneOf(f, "labels", language.KnownLabels, language.MultiLabels, language.NoisyLabels)
 }
 

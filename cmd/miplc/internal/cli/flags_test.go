@@ -94,7 +94,8 @@ func TestWrongWords(t *testing.T) {
 		}
 	}
 	con, _, errs := newConsole(nil)
-	if Main([]string{"train", "quickstart", "--engine", "ort"}, con); !strings.Contains(errs.String(), "-o DIR is missing") {
+	if Main([]string{"train", "quickstart", "--engine", "ort"}, con); !strings.Contains(errs.String(),
+		"-o DIR is missing") {
 		t.Errorf("the engine of earlier versions: %s", errs)
 	}
 }

@@ -288,8 +288,8 @@ func (h *heatmaps) heatmap(r *predictResult, p picture) (*plot.Heatmap, error) {
 	return m, nil
 }
 
-// findThumbnails sets the thumbnails of pictures, which are images at paths. It returns the number of pictures without one, and an error if none
-// of the thumbnails that the user asked for exists.
+// findThumbnails sets the thumbnails of pictures, which are images at paths. It returns the number of pictures without
+// one, and an error if none of the thumbnails that the user asked for exists.
 func (h *heatmaps) findThumbnails(list []picture, paths []string) (missing int, err error) {
 	if paths == nil {
 		return 0, nil

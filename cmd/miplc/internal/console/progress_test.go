@@ -87,7 +87,8 @@ func TestEngine(t *testing.T) {
 	var out bytes.Buffer
 	NewReporter(&out, false).Begin(train.Plan{Name: "demipl", Engine: "native", Device: "cpu", Reason: "it is fast",
 		Epochs: 1})
-	if got, want := out.String(), "engine native on cpu: it is fast\ntraining demipl with engine native on cpu: "; !strings.HasPrefix(got, want) {
+	want := "engine native on cpu: it is fast\ntraining demipl with engine native on cpu: "
+	if got := out.String(); !strings.HasPrefix(got, want) {
 		t.Errorf("%q does not start with %q", got, want)
 	}
 }
@@ -96,11 +97,12 @@ func TestEngine(t *testing.T) {
 func TestSeveralRuns(t *testing.T) {
 	var out bytes.Buffer
 	r := NewReporter(&out, false)
-	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "native", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9, Steps: 2,
+	r.Begin(train.Plan{Name: "demipl", Trials: 2, Engine: "native", Epochs: 3, Done: 1, TrainBags: 20, TestBags: 9,
+		Steps:      2,
 		Parameters: 77})
 	r.Begin(train.Plan{Name: "graph", Trials: 2, Learner: "pl-aggd", Epochs: 3, TrainBags: 20, TestBags: 9})
-	want := "training 2 runs of demipl with engine native: 3 epochs in all; the first has 20 bags (9 for testing), epochs " +
-		"of 2 steps, 77 parameters\n" +
+	want := "training 2 runs of demipl with engine native: 3 epochs in all; the first has 20 bags (9 for testing), " +
+		"epochs of 2 steps, 77 parameters\n" +
 		"resuming from checkpoints\n" +
 		"fitting 2 runs of graph with learner pl-aggd: 3 iterations in all; the first has 20 bags (9 for testing)\n"
 	if out.String() != want {
@@ -138,7 +140,8 @@ func TestLearner(t *testing.T) {
 	r.Begin(train.Plan{Name: "graph", Learner: "pl-aggd", Epochs: 1, TrainBags: 20, TestBags: 9})
 	r.Epoch(train.Metrics{Epoch: 1, Loss: 2}, train.Progress{Epoch: 1, Epochs: 1, Step: 1, Steps: 1, Loss: 2})
 	r.End()
-	if want := "fitting graph with learner pl-aggd: 20 bags (9 for testing), 1 iteration\niteration 1/1  loss 2.0000\n"; out.String() != want {
+	want := "fitting graph with learner pl-aggd: 20 bags (9 for testing), 1 iteration\niteration 1/1  loss 2.0000\n"
+	if out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
 	}
 }
