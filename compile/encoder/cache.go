@@ -20,9 +20,10 @@ import (
 	"github.com/miplc/miplc/internal/onnxruntime"
 )
 
-// cache stores features of images in files. The folder identifies the encoder, its preprocessing and
-// the version of onnxruntime. A record consists of the SHA-256 of an image and its features. Files are written once and
-// are complete or absent, so processes share the folder without locks. A damaged file is deleted.
+// cache stores features of images in files. The folder identifies the encoder, its preprocessing and the version of
+// onnxruntime. A record consists of the SHA-256 of an image and its features. Files are written once and are complete or
+// absent. A file is deleted if it is damaged, or if all its records are in another file. So processes share the folder
+// without locks, and a process that is killed loses at most the records that are not in a file yet.
 type cache struct {
 	dir     string
 	width   int       // bytes of a record
@@ -31,11 +32,12 @@ type cache struct {
 }
 
 // A file starts with cacheStart and ends with the SHA-256 of everything before. A file is written
-// after maxPending records, or after maxWait.
+// after maxPending records, or after maxWait. More than maxSmall files with fewer records are merged.
 const (
 	cacheStart = "miplc features 1\n"
 	maxPending = 4096
 	maxWait    = 20 * time.Second
+	maxSmall   = 8
 )
 
 // openCache returns the cache of an encoder.
@@ -51,29 +53,94 @@ func openCache(e *contract.Encoder) (*cache, error) {
 	}, err
 }
 
-// read calls found with the records of all files, and deletes damaged files.
+// read calls found with the records of all files, deletes damaged files and merges small ones.
 func (c *cache) read(found func(key sum, features []byte)) error {
-	for _, path := range fileio.Glob(c.dir, "*.features") {
-		content, err := fileio.Read(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue // another process deleted it
-		}
-		if err != nil {
-			return fmt.Errorf("the cache of features: %w", err)
-		}
-		end := max(0, len(content)-sha256.Size)
-		records, ok := bytes.CutPrefix(content[:end], []byte(cacheStart))
-		if hash := sha256.Sum256(content[:end]); !ok || !bytes.Equal(hash[:], content[end:]) || len(records)%c.width != 0 {
-			if err := os.Remove(path); err != nil {
-				return err
+	paths := fileio.Glob(c.dir, "*.features")
+	m := merge{cache: c}
+	if small := slices.DeleteFunc(slices.Clone(paths), c.full); len(small) > maxSmall {
+		m.small, m.kept = small, map[sum]bool{}
+	}
+	read := map[string]bool{}
+	for vanished := true; vanished; paths = fileio.Glob(c.dir, "*.features") {
+		vanished = false
+		for _, path := range paths {
+			if read[path] {
+				continue
 			}
-			continue
-		}
-		for record := range slices.Chunk(records, c.width) {
-			found(sum(record), record[sha256.Size:])
+			read[path] = true
+			records, err := c.records(path)
+			if errors.Is(err, os.ErrNotExist) {
+				vanished = true // another process merged it, perhaps to a file that is not in paths
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("the cache of features: %w", err)
+			}
+			for record := range slices.Chunk(records, c.width) {
+				found(sum(record), record[sha256.Size:])
+			}
+			m.add(path, records)
 		}
 	}
+	m.finish()
 	return nil
+}
+
+// full reports whether a file has too many records for a merge.
+func (c *cache) full(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() >= int64(len(cacheStart)+maxPending*c.width+sha256.Size)
+}
+
+// records returns the records of a file. A damaged file is deleted and has none.
+func (c *cache) records(path string) ([]byte, error) {
+	content, err := fileio.Read(path)
+	if err != nil {
+		return nil, err
+	}
+	end := max(0, len(content)-sha256.Size)
+	records, ok := bytes.CutPrefix(content[:end], []byte(cacheStart))
+	if hash := sha256.Sum256(content[:end]); !ok || !bytes.Equal(hash[:], content[end:]) || len(records)%c.width != 0 {
+		return nil, os.Remove(path)
+	}
+	return records, nil
+}
+
+// merge copies the records of small files to new files, each record once, and then deletes the small files.
+type merge struct {
+	*cache
+	small []string // paths of the files; empty: there is nothing to merge
+	kept  map[sum]bool
+	added []string // files whose records are copied
+}
+
+// add copies the records of a file if it is a small one. After an error the small files stay, because the cache works
+// with them, too.
+func (m *merge) add(path string, records []byte) {
+	if !slices.Contains(m.small, path) {
+		return
+	}
+	for record := range slices.Chunk(records, m.width) {
+		if !m.kept[sum(record)] {
+			m.kept[sum(record)] = true
+			m.pending = append(m.pending, record...)
+		}
+		if len(m.pending) == maxPending*m.width && m.flush() != nil {
+			m.small, m.added = nil, nil
+			return
+		}
+	}
+	m.added = append(m.added, path)
+}
+
+// finish writes the remaining records, and deletes the files that were copied.
+func (m *merge) finish() {
+	if m.flush() != nil {
+		return
+	}
+	for _, path := range m.added {
+		_ = os.Remove(path) // a file that stays is merged again
+	}
 }
 
 // put adds the features of an image.
