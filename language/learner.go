@@ -20,7 +20,7 @@ type Learner struct {
 	Args map[string]schema.Arg // each argument of the kind
 }
 
-// learnerKinds is the table of the learners. What a kind does is in the package under learners of its name.
+// learnerKinds is the table of the learners. fit in train/engines/fitted.go calls the package of a kind.
 var learnerKinds = []Kind{
 	{Name: "pl-aggd", Doc: "Adaptive graph guided disambiguation (PL-AGGD, KDD 2019) on one vector per bag: alternates " +
 		"a neighbour graph and labelling confidences, then fits kernel ridge regression.",

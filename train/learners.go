@@ -55,8 +55,8 @@ type Prediction struct {
 	Sampled []float64
 }
 
-// Batcher is a model that predicts many bags at once on the device of its fit, equal to
-// Predict up to float32 rounding.
+// Batcher is a model that predicts many bags at once with the engine of its fit, equal to Predict up to float32
+// rounding.
 type Batcher interface {
 	// PredictBags returns the predictions in the order of the bags, with Sampled only if sampled is
 	// true.
@@ -97,8 +97,7 @@ func normalize(b *graph.Builder, x *graph.Node, instance []int, z *data.Normaliz
 	return b.Div(b.Sub(x, b.Param(compile.ParamMean, row)), b.Param(compile.ParamStd, row))
 }
 
-// Normalized returns the features of instances as float64, normalised as in a graph of
-// Inputs. z may be nil.
+// Normalized returns the features of instances as float64, normalised as in a graph of BatchInputs. z may be nil.
 func Normalized(instances []float32, z *data.Normalization) []float64 {
 	out := make([]float64, len(instances))
 	for i, v := range instances {

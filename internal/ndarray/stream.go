@@ -21,13 +21,13 @@ func NewStream(seed uint64, name string, index ...uint64) *rand.Rand {
 	return rand.New(Stream(seed, name, index...))
 }
 
-// Stream returns the source of the numbers of New, which is faster for many numbers.
+// Stream returns the source of the numbers of NewStream, which is faster for many numbers.
 func Stream(seed uint64, name string, index ...uint64) *rand.ChaCha8 {
 	return rand.NewChaCha8(key(seed, name, index...))
 }
 
-// key returns the key of the stream that New returns. Its text is seed, length of the name, name, indices; numbers as 8
-// bytes, little-endian.
+// key returns the key of the stream that NewStream returns. Its text is seed, length of the name, name, indices;
+// numbers as 8 bytes, little-endian.
 func key(seed uint64, name string, index ...uint64) [32]byte {
 	text := binary.LittleEndian.AppendUint64(nil, seed)
 	text = binary.LittleEndian.AppendUint64(text, uint64(len(name)))

@@ -233,9 +233,8 @@ func (s SessionOptions) appendBuiltIn(opts *ort.SessionOptions) error {
 }
 
 // kept is a session that stays open until the process ends. The WebGPU provider releases
-// its device and all compiled shaders with its last session. A command opens sessions one
-// after the other (of training, of checks, of the model), and without this one each would
-// compile the shaders again, which takes longer than a small training.
+// its device and all compiled shaders with its last session. A command opens sessions one after the other (of checks,
+// of the model). Without the kept session, each would compile the shaders again.
 var kept *ort.DynamicAdvancedSession
 
 // keepDevice opens the session that keeps the device of the options. The caller holds the

@@ -24,7 +24,7 @@ const (
 	Go   Kind = "go"   // an executor of programs that needs no plugin, in tests
 )
 
-// Opener opens a device, like Open.
+// Opener opens a device, like FirstDevice.
 type Opener func(kind Kind, plugin string) (*OpenDevice, error)
 
 // OpenDevice is an open device.

@@ -166,7 +166,7 @@ func TestHeadersVersion(t *testing.T) {
 	}
 }
 
-// The messages of Open with a driver, in a separate process, because the loader reads its search
+// The messages of FirstDevice with a driver, in a separate process, because the loader reads its search
 // path when a process starts.
 func TestDrivers(t *testing.T) {
 	if path := os.Getenv("STAND_IN_PLUGIN"); path != "" {
