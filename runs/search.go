@@ -109,7 +109,8 @@ func Search(ctx context.Context, trials []*train.Trial, o SearchTask) (*Summary,
 	return done.Runs[0], found, nil
 }
 
-// inner returns the splits of holdOut, or an error at the setting of the search that does not fit the trial of the spec.
+// inner returns the splits of holdOut, or an error at the setting of the search that does not fit the trial of the
+// spec.
 func (o *SearchTask) inner(t *train.Trial) ([]*data.Split, error) {
 	spec := t.Program.Spec
 	if err := canCheck(spec); err != nil {
@@ -145,8 +146,8 @@ func heldOut(s *data.Split) []int {
 	return s.Test
 }
 
-// holdOut returns the splits of the trainings of a trial, without the test bags: one for each fold, or one whose held-out
-// bags are the validation bags of the spec's split, if it has some, else a share of its training bags.
+// holdOut returns the splits of the trainings of a trial, without the test bags: one for each fold, or one whose
+// held-out bags are the validation bags of the spec's split, if it has some, else a share of its training bags.
 func (o *SearchTask) holdOut(t *train.Trial) ([]*data.Split, error) {
 	folds := o.Rules.Folds.V
 	if folds == 0 && len(t.Split.Validation) > 0 {

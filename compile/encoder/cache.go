@@ -21,9 +21,9 @@ import (
 )
 
 // cache stores features of images in files. The folder identifies the encoder, its preprocessing and the version of
-// onnxruntime. A record consists of the SHA-256 of an image and its features. Files are written once and are complete or
-// absent. A file is deleted if it is damaged, or if all its records are in another file. So processes share the folder
-// without locks, and a process that is killed loses at most the records that are not in a file yet.
+// onnxruntime. A record consists of the SHA-256 of an image and its features. Files are written once and are complete
+// or absent. A file is deleted if it is damaged, or if all its records are in another file. So processes share the
+// folder without locks, and a process that is killed loses at most the records that are not in a file yet.
 type cache struct {
 	dir     string
 	width   int       // bytes of a record

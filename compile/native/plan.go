@@ -65,9 +65,9 @@ const (
 	flatB
 )
 
-// blockSize is the number of elements of a block of a chain: values that a link writes are in the cache for the next one.
-// Four or more operands of chains on longChain elements, which are outside of the second-level cache, fit the first one
-// in blocks of longBlockSize.
+// blockSize is the number of elements of a block of a chain: values that a link writes are in the cache for the next
+// one. Four or more operands of chains on longChain elements, which are outside of the second-level cache, fit the
+// first one in blocks of longBlockSize.
 const (
 	blockSize     = 2048
 	longChain     = 1 << 16

@@ -82,7 +82,8 @@ func checkHash(d *language.Data, set *data.Dataset) error {
 		WithNote("use the dataset with the expected hash, or change data.sha256 (an empty text accepts any dataset)"))
 }
 
-// readingOf returns the options for reading the dataset of a spec, see withColumns. flags are those of the command line.
+// readingOf returns the options for reading the dataset of a spec, see withColumns. flags are those of the command
+// line.
 func readingOf(d *language.Data, flags bagfile.Reading) bagfile.Reading {
 	names := func(list schema.Strs) (names []string) {
 		for _, name := range list.V {
