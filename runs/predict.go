@@ -24,22 +24,27 @@ import (
 	"github.com/miplc/miplc/train"
 )
 
-// PredictBag predicts a bag, counted from 0. Bags on disk are read while the model runs, if the model
-// allows it.
-func PredictBag(ctx context.Context, model *runtime.Model, set *data.Dataset, bag int) (runtime.Prediction, error) {
+// Predictor predicts a bag of a dataset, counted from 0.
+type Predictor func(ctx context.Context, bag int) (runtime.Prediction, error)
+
+// PredictorOf returns the predictor of a dataset with an open model. The error says that the instances do not have the
+// shape that the model needs. Bags on disk are read while the model runs, if the model allows it.
+func PredictorOf(set *data.Dataset, model *runtime.Model) (Predictor, error) {
 	if err := checkShape(set, model.Info().InputShape); err != nil {
-		return runtime.Prediction{}, err
+		return nil, err
 	}
-	if set.OnDisk() {
-		return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error {
-			return set.ReadRange(to, bag, from)
-		})
-	}
-	x, err := set.Bag(bag)
-	if err != nil {
-		return runtime.Prediction{}, err
-	}
-	return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(bag)})
+	return func(ctx context.Context, bag int) (runtime.Prediction, error) {
+		if set.OnDisk() {
+			return model.PredictRows(ctx, set.Size(bag), func(to []float32, from int) error {
+				return set.ReadRange(to, bag, from)
+			})
+		}
+		x, err := set.Bag(bag)
+		if err != nil {
+			return runtime.Prediction{}, err
+		}
+		return model.Predict(ctx, runtime.Bag{Instances: x, N: set.Size(bag)})
+	}, nil
 }
 
 // checkShape returns an error if the instances of a dataset do not have the shape that a model needs.
@@ -69,7 +74,7 @@ func OptionsFor(set *data.Dataset) (options []runtime.Option, undo func()) {
 }
 
 // predictFunc predicts the probabilities of the classes of a bag, counted from 0.
-type predictFunc func(set *data.Dataset, bag int) ([]float32, error)
+type predictFunc func(bag int) ([]float32, error)
 
 // predictParts predicts the bags of parts of the split one by one with a file of the model. It returns their
 // probabilities by part and the name of the engine that ran the file, see open.
@@ -95,7 +100,7 @@ func (m *trainedModel) predictParts(ctx context.Context, parts []data.Part, cont
 func (m *trainedModel) open(ctx context.Context, content []byte) (predict predictFunc, engine string,
 	closeModel func(), err error) {
 	if engine, err = selectEngine(content); err != nil || engine == engineInterpreter {
-		return interpreted(m.Program, m.Params), engine, func() {}, err
+		return interpreted(m.Program, m.Params, m.trial.Data), engine, func() {}, err
 	}
 	options, undo := OptionsFor(m.trial.Data)
 	model, err := runtime.OpenBytes(content, append(options, inBackend(engine))...)
@@ -103,11 +108,17 @@ func (m *trainedModel) open(ctx context.Context, content []byte) (predict predic
 		undo()
 		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
 	}
-	predict = func(set *data.Dataset, bag int) ([]float32, error) {
-		p, err := PredictBag(ctx, model, set, bag)
+	closeModel = func() { model.Close(); undo() }
+	of, err := PredictorOf(m.trial.Data, model)
+	if err != nil {
+		closeModel()
+		return nil, "", nil, fmt.Errorf("accuracy of the exported model: %w", err)
+	}
+	predict = func(bag int) ([]float32, error) {
+		p, err := of(ctx, bag)
 		return slices.Clone(p.Probabilities), err // a slice would keep the attention scores in memory
 	}
-	return predict, engine, func() { model.Close(); undo() }, nil
+	return predict, engine, closeModel, nil
 }
 
 // selectEngine returns the name of the engine for open.
@@ -129,10 +140,10 @@ func selectEngine(content []byte) (engine string, err error) {
 	return engineInterpreter, err
 }
 
-// interpreted returns the prediction of the interpreter.
-func interpreted(p *compile.Program, params map[string][]float32) predictFunc {
+// interpreted returns the prediction of the bags of a dataset by the interpreter.
+func interpreted(p *compile.Program, params map[string][]float32, set *data.Dataset) predictFunc {
 	e := export.NewReference(p, params).Engine(engineInterpreter)
-	return func(set *data.Dataset, bag int) ([]float32, error) {
+	return func(bag int) ([]float32, error) {
 		x, err := set.Bag(bag)
 		if err != nil {
 			return nil, err
@@ -156,7 +167,7 @@ func predictAll(ctx context.Context, t *train.Trial, bags []int, predict predict
 			return
 		}
 		bag := bags[i]
-		if found[i], errs[i] = predict(t.Data, bag); errs[i] != nil {
+		if found[i], errs[i] = predict(bag); errs[i] != nil {
 			errs[i] = fmt.Errorf("bag %d of %s: %w", bag+1, t.Data.Name, errs[i])
 			failed.Store(true)
 		}

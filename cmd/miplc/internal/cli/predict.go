@@ -278,8 +278,12 @@ func (o *predictOptions) predictBags(ctx context.Context, model *runtime.Model, 
 	if err != nil {
 		r.notes = append(r.notes, fmt.Sprintf("%v: the measures leave such bags out", err))
 	}
+	predict, err := runs.PredictorOf(set, model)
+	if err != nil {
+		return nil, fmt.Errorf("%s: bag %d: %w", o.name(), bags[0]+1, err)
+	}
 	for _, i := range bags {
-		p, err := runs.PredictBag(ctx, model, set, i)
+		p, err := predict(ctx, i)
 		if err != nil {
 			return nil, fmt.Errorf("%s: bag %d: %w", o.name(), i+1, err)
 		}
