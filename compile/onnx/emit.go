@@ -21,9 +21,6 @@ type emitter struct {
 	instances string
 	params    map[string][]float32
 
-	cuts map[cut]map[int]string // values that Split nodes divide, by the start of the part; nil: Slice nodes
-	live []bool                 // of src, see graph.Graph.Live; nil if it is not known yet
-
 	base   string                 // prefix of the names of helper values: the name of the node being lowered
 	values map[*graph.Node]string // ONNX value of each lowered node
 	shapes map[string]graph.Shape // of ONNX values
@@ -36,7 +33,7 @@ func newEmitter(g *graph.Graph, opt Options) *emitter {
 		src: g, out: &onnxpb.GraphProto{Name: g.Name}, opset: int64(opt.Opset), portable: opt.Portable,
 		instances: opt.Instances, params: opt.Params,
 		values: map[*graph.Node]string{}, shapes: map[string]graph.Shape{}, taken: map[string]bool{},
-		memo: map[shared]string{}, cuts: map[cut]map[int]string{},
+		memo: map[shared]string{},
 	}
 	if e.instances == "" {
 		e.instances = graph.N.String()

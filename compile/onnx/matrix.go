@@ -119,7 +119,8 @@ func (e *emitter) concat(axis int, in []string) string {
 }
 
 func lowerSlice(e *emitter, n *graph.Node, in []string) string {
-	return e.slice(n, in[0])
+	a := &n.Attrs
+	return e.op("Slice", nil, in[0], e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(int64(a.Axis)))
 }
 
 func lowerPad(e *emitter, n *graph.Node, in []string) string {
@@ -135,58 +136,4 @@ func lowerLogSoftmax(e *emitter, n *graph.Node, in []string) string {
 
 func lowerSoftmax(e *emitter, n *graph.Node, in []string) string {
 	return e.op("Softmax", attrs(onnxpb.IntAttr("axis", -1)), in[0])
-}
-
-// cut is a value that slices divide along an axis.
-type cut struct {
-	of   *graph.Node
-	axis int
-}
-
-// slice returns a slice, of which in is the input. If the slices of that input cover it from start to end in sequence,
-// a Split node makes them all when the first is lowered.
-func (e *emitter) slice(n *graph.Node, in string) string {
-	a := &n.Attrs
-	axis := int64(a.Axis)
-	key := cut{n.In[0], a.Axis}
-	parts, known := e.cuts[key]
-	if !known {
-		if starts, sizes := e.partition(key); len(sizes) > 1 {
-			parts = map[int]string{}
-			for i, name := range e.ops("Split", len(sizes), attrs(onnxpb.IntAttr("axis", axis)), in, e.ints(sizes...)) {
-				parts[starts[i]] = name
-			}
-		}
-		e.cuts[key] = parts
-	}
-	if parts != nil {
-		return parts[a.Start]
-	}
-	return e.op("Slice", nil, in, e.ints(int64(a.Start)), e.ints(int64(a.End)), e.ints(axis))
-}
-
-// partition returns the starts and sizes of the slices of a value along an axis in sequence, or nothing
-// if they overlap or do not cover the value.
-func (e *emitter) partition(c cut) (starts []int, sizes []int64) {
-	if e.live == nil {
-		e.live = e.src.Live()
-	}
-	var parts []*graph.Node
-	for _, n := range e.src.ByOp(graph.OpSlice) {
-		if n.In[0] == c.of && n.Attrs.Axis == c.axis && e.live[n.ID] {
-			parts = append(parts, n)
-		}
-	}
-	slices.SortFunc(parts, func(m, n *graph.Node) int { return m.Attrs.Start - n.Attrs.Start })
-	end := 0
-	for _, n := range parts {
-		if n.Attrs.Start != end {
-			return nil, nil
-		}
-		starts, sizes, end = append(starts, n.Attrs.Start), append(sizes, int64(n.Attrs.End-n.Attrs.Start)), n.Attrs.End
-	}
-	if end != int(c.of.Shape[c.axis]) {
-		return nil, nil
-	}
-	return starts, sizes
 }

@@ -43,7 +43,8 @@ const (
 func (o Op) Written() bool { return o.Use > Encoders }
 
 // Ops has a row for each op that a model file may have. All are inference ops whose shapes package contract follows.
-// The only one with a subgraph is Loop, for attention in tiles. Flatten is in files of earlier versions.
+// The only one with a subgraph is Loop, for attention in tiles. Flatten and Split are in files of earlier
+// versions.
 var Ops = map[string]Op{
 	"Abs": {Elementwise, Portable}, "Add": {Elementwise, Portable}, "Ceil": {Elementwise, Encoders},
 	"Celu": {Elementwise, Encoders}, "Clip": {Elementwise, Portable}, "Cos": {Elementwise, Encoders},
