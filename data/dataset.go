@@ -217,6 +217,16 @@ func (d *Dataset) Outside() (n int) {
 }
 
 // TrueMask returns the true labels of bag i as a mask, [Classes]: 1 for its labels, else 0. It returns
+// CountKnown returns the number of bags whose true labels are known.
+func (d *Dataset) CountKnown(bags []int) (n int) {
+	for _, i := range bags {
+		if _, known := d.Label(i); known || d.Multi {
+			n++
+		}
+	}
+	return n
+}
+
 // nil if they are unknown. The caller must not change it.
 func (d *Dataset) TrueMask(i int) []uint8 {
 	if d.Multi {

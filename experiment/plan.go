@@ -354,7 +354,7 @@ func splitList(e *definition.Experiment, d *definition.DataSet, in *sharedDatase
 		if err != nil {
 			return nil, splitError(e, d, in, err)
 		}
-		if !anyKnown(set, drawn.Test) {
+		if set.CountKnown(drawn.Test) == 0 {
 			wrong := diag.Diagnostic{Text: fmt.Sprintf("no test bag of split %d has a true label, so there is no accuracy", i+1)}
 			return nil, dataErrorAt(e, d.Name, in.facts, wrong.WithNote("add true labels to the dataset; if each bag has one "+
 				"certain candidate, set labels: known"))
@@ -410,11 +410,6 @@ func heldOutError(e *definition.Experiment, d *definition.DataSet, in *sharedDat
 	shown := e.AddSource(diag.Errorf(pos, "%s: %s", in.facts.title(), list[0].Text))
 	shown.Notes = list[0].Notes
 	return diag.Invalid(shown)
-}
-
-// anyKnown reports whether one of the bags has a true label.
-func anyKnown(set *data.Dataset, bags []int) bool {
-	return slices.ContainsFunc(bags, func(i int) bool { return set.TrueMask(i) != nil })
 }
 
 // splitError returns an error of a split at the setting or the index file that does not fit the

@@ -88,12 +88,9 @@ func knownLabels(t *train.Trial) map[string]int {
 		if name == data.ValidationPart && t.Program.Spec.Train.Refit.V {
 			name = data.TrainPart
 		}
-		for _, bag := range part.Bags {
-			if _, ok := t.Data.Label(bag); ok {
-				known[name]++
-			} else {
-				all = false
-			}
+		n := t.Data.CountKnown(part.Bags)
+		if all = all && n == len(part.Bags); n > 0 {
+			known[name] += n
 		}
 	}
 	if all {

@@ -99,7 +99,7 @@ func CheckMeasure(key string, name schema.Str, set *data.Dataset, bags []int, of
 	}
 	d := diag.Errorf(name.Pos, "%s is %s, which is not defined on %s", key, m.Name, of).
 		WithNote("it needs %s; use more of these bags, or another measure", m.Requires())
-	if !slices.ContainsFunc(bags, func(bag int) bool { return set.TrueMask(bag) != nil }) {
+	if set.CountKnown(bags) == 0 {
 		d = d.WithNote("none of them has a true label: %s and %s need none", MeasureLoss, measure.InsideCandidates)
 	}
 	return &d

@@ -262,15 +262,8 @@ func (j *judged) noisyCandidates() (float64, string) {
 }
 
 // labeled returns the number of bags of a part whose true label is known.
-func (j *judged) labeled(part string) (n int) {
-	for _, p := range j.Split.Parts() {
-		for _, bag := range p.Bags {
-			if p.Name == part && j.Data.TrueMask(bag) != nil {
-				n++
-			}
-		}
-	}
-	return n
+func (j *judged) labeled(part string) int {
+	return j.Data.CountKnown(map[string][]int{data.ValidationPart: j.Split.Validation, data.TestPart: j.Split.Test}[part])
 }
 
 func (j *judged) contradictions() (float64, string) {
