@@ -116,8 +116,8 @@ func examine(ctx context.Context, t *train.Trial, limit *semaphore.Weighted) (*e
 	s := newSample(t, baselineValues)
 	dim, others := t.Data.Dim(), len(s.bags)-s.training
 	values, multiplications := baselineCost(s.training, others, 3*dim, t.Data.Classes)
-	measured := s.complete && !t.Data.Multi && t.Data.CountKnown(t.Split.Test) > 0 && s.training > 0 && values <= baselineValues &&
-		multiplications <= baselineMultiplications
+	measured := s.complete && !t.Data.Multi && t.Data.CountKnown(t.Split.Test) > 0 && s.training > 0 &&
+		values <= baselineValues && multiplications <= baselineMultiplications
 	if !measured {
 		values = float64(len(s.bags) * (3*dim + maxDimensions))
 	}
