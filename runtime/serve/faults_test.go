@@ -636,6 +636,32 @@ func TestWrongAmongOthers(t *testing.T) {
 	group.Wait()
 }
 
+// A server whose listener fails ends with the error at once: nobody can reach it in the time before a shutdown.
+func TestListenerFails(t *testing.T) {
+	var o Config
+	s := start(t, func(c *Config) { o = *c })
+	o.LameDuck = time.Hour
+	for name, which := range map[string]int{"HTTP": 0, "gRPC": 1} {
+		server, err := New(s.dir, func(path string) (*runtime.Model, error) { return runtime.Open(path) }, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listeners := []net.Listener{local(t), local(t)}
+		listeners[which].Close()
+		ended := make(chan error, 1)
+		go func() { ended <- server.Serve(t.Context(), Listeners{HTTP: listeners[0], GRPC: listeners[1]}) }()
+		select {
+		case err := <-ended:
+			if !errors.Is(err, net.ErrClosed) {
+				t.Errorf("%s: error %v, want that of the listener", name, err)
+			}
+			server.Close()
+		case <-time.After(time.Minute):
+			t.Errorf("%s: the server goes on without the listener", name)
+		}
+	}
+}
+
 // A server that shuts down under load answers all requests that it accepted: from clients that keep
 // their connections until they are told to close them, from clients that check readiness and open
 // a connection for each request, and from gRPC clients.

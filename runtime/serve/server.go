@@ -102,9 +102,10 @@ type Listeners struct {
 
 // Serve serves until the context ends. Then it reports not ready, keeps serving for LameDuck, stops
 // accepting connections, and returns when the requests in flight are answered. It returns an error
-// if some were not answered within Drain.
+// if some were not answered within Drain. If a listener fails, Serve answers the requests in flight and returns the
+// error, without LameDuck.
 func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
-	ctx, stop := context.WithCancelCause(ctx)
+	serving, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	ending, end := context.WithCancel(context.Background())
 	defer end()
@@ -131,18 +132,20 @@ func (s *Server) Serve(ctx context.Context, listeners Listeners) error {
 	if listeners.Admin != nil {
 		start(func() error { return adminServer.Serve(netutil.LimitListener(listeners.Admin, adminConnections)) })
 	}
-	group.Go(func() { s.watchModels(ctx) })
+	group.Go(func() { s.watchModels(serving) })
 
-	<-ctx.Done()
+	<-serving.Done()
 	s.draining.Store(true)
 	readiness.Shutdown()
-	s.o.Log.Info("shutting down: not ready", "for", s.o.LameDuck)
-	time.Sleep(s.o.LameDuck)
+	if ctx.Err() != nil { // else a listener has failed
+		s.o.Log.Info("shutting down: not ready", "for", s.o.LameDuck)
+		time.Sleep(s.o.LameDuck)
+	}
 	end()
 	err := s.stop(httpServer, grpcServer)
 	adminServer.Close() // probes are answered until the end
 	group.Wait()
-	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(cause, err)
 	}
 	return err
