@@ -17,6 +17,9 @@ type Measure struct {
 	Formula string  // in words, for the documentation
 	Needs   string  // why the measure can be undefined
 	Group   bool    // whether it is of groups, see Predictions.ByGroup, instead of bags
+	// InPredict and InTrain report whether the command prints the measure beside the accuracy: miplc predict without
+	// --measures, and miplc train if bags have several labels.
+	InPredict, InTrain bool
 
 	labels       labelling
 	ofCandidates bool // needs candidate sets, but no true labels
@@ -72,7 +75,8 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: "balanced_accuracy", Title: "balanced accuracy", Range: "0 to 1", Max: 1,
-		labels: oneLabel,
+		InPredict: true,
+		labels:    oneLabel,
 		Formula: "mean over the classes with bags of the recall, the share of the bags of the class that are predicted as " +
 			"the class",
 		Needs: "a known label",
@@ -80,6 +84,7 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: "macro_f1", Title: "macro F1", Range: "0 to 1", Max: 1,
+		InPredict: true, InTrain: true,
 		Formula: "mean over the classes with bags or predictions of F1 = 2 · correct / (bags of the class + bags " +
 			"predicted as the class), where correct is the number of bags of the class that are predicted as the class",
 		Needs: "a known label",
@@ -87,15 +92,18 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: "micro_f1", Title: "micro F1", Range: "0 to 1", Max: 1,
-		labels:  multiLabels,
-		Formula: "F1 with the counts of all classes added: 2 · correctly predicted labels / (true labels + predicted labels)",
-		Needs:   "a known or predicted label",
+		InPredict: true,
+		labels:    multiLabels,
+		Formula: "F1 with the counts of all classes added: 2 · correctly predicted labels / (true labels + predicted " +
+			"labels)",
+		Needs: "a known or predicted label",
 		of: func(t *counts) (float64, bool) {
 			return ratio(2*total(t.hit), total(t.support)+total(t.predicted))
 		},
 	},
 	{
 		Name: "hamming_loss", Title: "Hamming loss", Lower: true, Range: "0 to 1", Max: 1,
+		InPredict: true, InTrain: true,
 		labels:  multiLabels,
 		Formula: "share of wrong decisions, one decision for each bag and class",
 		Needs:   "known labels",
@@ -105,7 +113,8 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: "mean_average_precision", Title: "mean average precision", Range: "0 to 1", Max: 1,
-		labels: multiLabels,
+		InPredict: true,
+		labels:    multiLabels,
 		Formula: "mean over the classes with bags of the average precision. Average precision of a class: for each bag " +
 			"with the label, take all bags with at least its p(class), and compute the share of them that have the label; " +
 			"average these shares",
@@ -114,6 +123,7 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: "auroc", Title: "AUROC", Range: "0 to 1", Max: 1,
+		InPredict: true,
 		Formula: "mean over the classes with bags of the area under the ROC curve of the class against the rest: the " +
 			"share of pairs of a bag of the class and another bag in which p(class) is higher for the bag of the class; " +
 			"equal values count half",
@@ -122,6 +132,7 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: LogLoss, Title: "log loss", Lower: true, Range: "0 to 23 ln 2", Max: 23 * math.Ln2,
+		InPredict: true,
 		Formula: "mean of −ln p(true class); with several labels per bag: mean over bags and classes of −ln p if the bag " +
 			"has the label, else −ln(1 − p) (binary cross-entropy). In the logarithm, values below 2⁻²³ count as 2⁻²³, so " +
 			"that the measure is at most 23 ln 2, about 15.9",
@@ -138,7 +149,8 @@ var Table = withGroups([]Measure{
 	},
 	{
 		Name: ECE, Title: "ECE", Lower: true, Range: "0 to 1", Max: 1,
-		labels: oneLabel,
+		InPredict: true,
+		labels:    oneLabel,
 		Formula: "expected calibration error: bags are divided into 15 bins of equal width by the probability of the " +
 			"predicted class; the mean, weighted by the number of bags, of the absolute difference between accuracy and mean " +
 			"probability of a bin",

@@ -35,10 +35,6 @@ func (s *scoreRow) compute(classes []string, groupName string, detail bool) {
 	}
 }
 
-// measuresHeadline are the measures that are printed without --measures.
-var measuresHeadline = []string{"balanced_accuracy", "macro_f1", "micro_f1", "mean_average_precision", "auroc",
-	"hamming_loss", measure.LogLoss, measure.ECE}
-
 // print writes the measures. part is the name of the part of the split with a space at the
 // end, or empty.
 func (s *scoreRow) print(w io.Writer, part string) {
@@ -54,9 +50,9 @@ func (s *scoreRow) print(w io.Writer, part string) {
 	}
 	fmt.Fprintf(w, "%saccuracy %.4f on %s whose true label is known\n", part, *s.Accuracy, diag.Count(s.Known, "bag"))
 	var list []string
-	for _, name := range measuresHeadline {
-		if v := s.Measures.Get(name); v != nil {
-			list = append(list, fmt.Sprintf("%s %.4f", measure.Find(name).Title, *v))
+	for _, m := range measure.Table {
+		if v := s.Measures.Get(m.Name); v != nil && m.InPredict && !m.Group {
+			list = append(list, fmt.Sprintf("%s %.4f", m.Title, *v))
 		}
 	}
 	fmt.Fprintf(w, "  %s\n", strings.Join(list, ", "))

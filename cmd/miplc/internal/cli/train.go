@@ -360,8 +360,10 @@ func (t *summaryTable) addResults(s *runs.Summary) {
 	t.share("validation accuracy", s.ValidationAccuracy, printMeasures(s, data.ValidationPart, s.Split.Validation)+mark)
 	t.share("training accuracy", s.TrainAccuracy, printMeasures(s, data.TrainPart, s.Split.Trained())+mark)
 	if s.Detail != nil && s.Detail.Confusion == nil { // bags have several labels
-		for _, name := range []string{"macro_f1", "hamming_loss"} {
-			t.share(s.DetailOf+" "+measure.Find(name).Title, s.Measures[s.DetailOf].Get(name), "(of labels)")
+		for _, m := range measure.Table {
+			if m.InTrain && !m.Group {
+				t.share(s.DetailOf+" "+m.Title, s.Measures[s.DetailOf].Get(m.Name), "(of labels)")
+			}
 		}
 	}
 	ofGroups := measure.GroupPrefix + measure.Accuracy
