@@ -396,10 +396,10 @@ func constant(p *planner, n *graph.Node, _ []ref) ref {
 }
 
 // lowerings has one function per op. Functions of one number without a kernel are called element by element.
-var lowerings graph.Table[*planner, ref]
+var lowerings = newLowerings()
 
-func init() {
-	lowerings = graph.Table[*planner, ref]{
+func newLowerings() graph.Table[*planner, ref] {
+	table := graph.Table[*planner, ref]{
 		graph.OpInput: leaf, graph.OpParam: leaf, graph.OpConst: constant, graph.OpFill: fill,
 
 		graph.OpNeg: unary(kernel.Neg), graph.OpExp: unary(kernel.Exp), graph.OpLog: unary(kernel.Log),
@@ -425,8 +425,9 @@ func init() {
 		graph.OpMaxPool2D: maxPool, graph.OpMaxPool2DGrad: maxPoolGrad,
 	}
 	for _, op := range graph.AllOps() {
-		if f := op.Function(); f != nil && lowerings[op] == nil {
-			lowerings[op] = called(f)
+		if f := op.Function(); f != nil && table[op] == nil {
+			table[op] = called(f)
 		}
 	}
+	return table
 }

@@ -25,11 +25,11 @@ type lowerings struct {
 }
 
 // table has one row per op. An element-wise op whose ONNX op has the same name needs no line here: its row of
-// onnxpb.Ops has its forms. The table is filled by init because the lowerings refer to it.
-var table map[graph.Op]lowerings
+// onnxpb.Ops has its forms.
+var table = newTable()
 
-func init() {
-	table = map[graph.Op]lowerings{
+func newTable() map[graph.Op]lowerings {
+	rows := map[graph.Op]lowerings{
 		graph.OpInput: {leaf, leaf},
 		graph.OpParam: {leaf, leaf},
 		graph.OpConst: {lowerConst, lowerConst},
@@ -75,15 +75,16 @@ func init() {
 	}
 	for _, op := range graph.AllOps() {
 		row := onnxpb.Ops[op.String()]
-		if table[op].full != nil || !op.Elementwise() || row.Class != onnxpb.Elementwise || !row.Written() {
+		if rows[op].full != nil || !op.Elementwise() || row.Class != onnxpb.Elementwise || !row.Written() {
 			continue
 		}
 		forms := lowerings{full: direct(op.String())}
 		if row.Use == onnxpb.Portable {
 			forms.portable = portableDirect(op.String())
 		}
-		table[op] = forms
+		rows[op] = forms
 	}
+	return rows
 }
 
 // NoForm is the reason of a NotPortable error if an op has no portable lowering at all.
