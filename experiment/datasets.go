@@ -229,6 +229,12 @@ func holdOut(set *data.Dataset, whole *data.Split, c definition.Choose, number i
 	return list, nil
 }
 
+// DataError marks an error of a dataset, as opposed to the experiment and its specs.
+type DataError struct{ Err error }
+
+func (e *DataError) Error() string { return e.Err.Error() }
+func (e *DataError) Unwrap() error { return e.Err }
+
 // dataError returns an error of a dataset with its position in the file.
 func dataError(e *definition.Experiment, d *definition.DataSet, r int, err error) error {
 	return dataErrorAt(e, d.Name, SetFacts{Name: d.Name.V, R: r}, err)
@@ -241,7 +247,7 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 		one = list[0]
 	}
 	if one.Pos.File == e.File && one.Pos.Line > 0 {
-		return &prepare.DataError{Err: e.AddSource(one)}
+		return &DataError{Err: e.AddSource(one)}
 	}
 	text := one.Text
 	if !one.Pos.IsZero() {
@@ -249,5 +255,5 @@ func dataErrorAt(e *definition.Experiment, at schema.Str, f SetFacts, err error)
 	}
 	shown := e.ShowAt(at.Pos, "%s: %s", f.title(), text)
 	shown.Suggestion, shown.Notes = one.Suggestion, one.Notes
-	return &prepare.DataError{Err: shown}
+	return &DataError{Err: shown}
 }

@@ -210,7 +210,7 @@ func checkDuplicates(e *definition.Experiment, loaded map[definition.Coord][]gri
 }
 
 // planCells opens or generates the selected datasets and determines the cells. Errors of data are
-// *prepare.DataError, those of specs *diag.InvalidError.
+// *DataError, those of specs *diag.InvalidError.
 func planCells(e *definition.Experiment, loaded map[definition.Coord][]gridPoint, o Work) (*Plan, error) {
 	p := &Plan{Name: e.Name.V, SHA256: sumOf(e.Text()), experiment: e}
 	for i := range e.Data {

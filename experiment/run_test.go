@@ -614,7 +614,7 @@ func TestBadData(t *testing.T) {
 			}
 			continue
 		}
-		_, ofData := errors.AsType[*prepare.DataError](err)
+		_, ofData := errors.AsType[*DataError](err)
 		_, ofSetting := errors.AsType[*diag.InvalidError](err)
 		if setting := strings.Contains(text, "train:"); ofSetting != setting || ofData == setting ||
 			!strings.Contains(err.Error(), want) || len(w.ran) > 0 {

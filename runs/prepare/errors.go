@@ -13,12 +13,6 @@ import (
 	"github.com/miplc/miplc/language/schema"
 )
 
-// DataError marks an error of a dataset, as opposed to the spec.
-type DataError struct{ Err error }
-
-func (e *DataError) Error() string { return e.Err.Error() }
-func (e *DataError) Unwrap() error { return e.Err }
-
 // notFoundError marks the error of a file that was not found.
 type notFoundError struct {
 	diag.Diagnostic

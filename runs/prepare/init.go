@@ -25,7 +25,7 @@ func withInit(spec *language.Spec, folder bagfile.Folder) (*language.Spec, error
 	}
 	path, err := FindData(from.Model, folder)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, err
 	}
 	sum, err := fileio.SHA256(path)
 	if err != nil {
@@ -55,7 +55,7 @@ func parametersFrom(from *language.Init, p *compile.Program, set *data.Dataset, 
 	map[string][]float32, error) {
 	path, err := FindData(from.Model, folder)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, err
 	}
 	model, meta, err := contract.Read(path)
 	if err != nil {

@@ -141,7 +141,7 @@ var assumed = compile.Signature{Instance: []int{32}, Classes: 5}
 
 // Describe returns the shapes for compiling a spec, and its bags. It does not generate data: the bags then have
 // only sizes, which alternate. If the data file is missing, the shapes are data.shape and data.classes, or assumed
-// sizes, note says so, and set is nil.
+// sizes, note says so, and set is nil. An error that is not a *diag.InvalidError is one of the data.
 func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature, set *data.Dataset, note string,
 	err error) {
 	if g := spec.Data.Generated; spec.Generates() {
@@ -150,7 +150,7 @@ func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature
 			set.Offsets[bag+1] = set.Offsets[bag] + []int{g.MaxSize.V, g.MinSize.V}[bag%2]
 		}
 		sig, err = compile.SignatureOf(spec, []int{g.Features.V}, g.Classes.V)
-		return sig, set, "", err
+		return sig, set, "", diag.Invalid(err)
 	}
 	set, images, err := openData(withColumns(spec, folder.Columns), folder)
 	if err == nil {
@@ -159,14 +159,11 @@ func Describe(spec *language.Spec, folder bagfile.Folder) (sig compile.Signature
 			shape = images.Shape()
 		}
 		sig, err = compile.SignatureOf(spec, shape, set.Classes)
-		return sig, set, "", err
+		return sig, set, "", diag.Invalid(err)
 	}
-	var gone *notFoundError
-	switch err, wrong := located(spec, err), (*diag.InvalidError)(nil); {
-	case errors.As(err, &wrong):
-		return sig, nil, "", wrong.Err
-	case !errors.As(err, &gone):
-		return sig, nil, "", &DataError{err}
+	gone, missing := errors.AsType[*notFoundError](err)
+	if !missing {
+		return sig, nil, "", located(spec, err)
 	}
 	sig = assumed
 	var from []string

@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *diag.InvalidError,
-// wrong index files a *DataError.
+// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *diag.InvalidError; wrong index
+// files are not.
 func OpenSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
 	if err != nil {
@@ -27,11 +27,11 @@ func OpenSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*da
 	}
 	path, err := FindData(s.Index, folder)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, err
 	}
 	read, err := data.OpenSplit(path, s.Number.V, set.Bags(), set.BagNames)
 	if err != nil {
-		return nil, &DataError{err}
+		return nil, err
 	}
 	if groups != nil {
 		err = data.CheckGroups(read, groups)

@@ -20,21 +20,17 @@ type Validation struct {
 
 // Validate checks everything in a spec that can be checked before training: names, types, values,
 // shapes and the split. If the data is missing, it uses data.shape and data.classes, or assumed
-// sizes. The error contains all faults in one diag.List. If only the data is wrong it is a
-// *DataError.
+// sizes. The error contains all faults in one diag.List. It is a *diag.InvalidError unless only the data is wrong.
 func Validate(name string, overrides []string, folder bagfile.Folder) (Validation, error) {
 	spec, err := language.Draft(name, overrides...)
 	if spec == nil {
-		return Validation{}, err
+		return Validation{}, diag.Invalid(err)
 	}
-	if err != nil {
+	if err != nil || spec.CheckValidation() != nil {
 		return Validation{}, withShapes(err, spec, folder)
 	}
-	if spec.CheckValidation() != nil {
-		return Validation{}, withShapes(nil, spec, folder)
-	}
 	if err := spec.CheckSearch(); err != nil {
-		return Validation{}, err
+		return Validation{}, diag.Invalid(err)
 	}
 	sig, set, note, err := Describe(spec, folder)
 	if err != nil {
@@ -42,7 +38,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Validatio
 	}
 	program, err := compile.Compile(spec, sig)
 	if err != nil {
-		return Validation{}, err
+		return Validation{}, diag.Invalid(err)
 	}
 	v := Validation{Parameters: program.FlatSize(), Note: note, Warnings: program.Warnings}
 	if _, err = withInit(spec, folder); err == nil {
@@ -87,11 +83,11 @@ func withShapes(wrong error, draft *language.Spec, folder bagfile.Folder) error 
 		var err error
 		if sig, _, _, err = Describe(draft, folder); err != nil {
 			sig = compile.Signature{}
-			if !errors.As(err, new(*DataError)) {
+			if errors.As(err, new(*diag.InvalidError)) {
 				all.AddError(diag.Pos{}, err)
 			}
 		}
 	}
 	all.AddError(diag.Pos{}, compile.Check(draft, sig))
-	return all.Err()
+	return diag.Invalid(all.Err())
 }

@@ -203,7 +203,7 @@ func (o *experimentOptions) load(ctx context.Context) (*definition.Experiment, e
 func (o *experimentOptions) explain(err error) error {
 	var stopped *experiment.InterruptedError
 	switch {
-	case errors.As(err, new(*prepare.DataError)):
+	case errors.As(err, new(*experiment.DataError)):
 		return console.WrongData(err)
 	case errors.As(err, &stopped):
 		return console.Interrupted(fmt.Errorf("%w\ncontinue with the same command", err))

@@ -75,7 +75,7 @@ func runValidate(o *validateOptions) error {
 		files = append(files, f)
 		if err != nil {
 			wrong = append(wrong, err)
-			if !errors.As(err, new(*prepare.DataError)) {
+			if errors.As(err, new(*diag.InvalidError)) {
 				code = console.ExitInvalid
 			}
 		}
@@ -99,6 +99,7 @@ func validateFile(name string, o *validateOptions) (validatedFile, error) {
 	var err error
 	if definition.IsExperiment(name) {
 		f.Cells, err = experiment.Validate(name, o.Set...)
+		err = diag.Invalid(err)
 	} else {
 		var v prepare.Validation
 		v, err = prepare.Validate(name, o.Set, o.Data)
