@@ -11,8 +11,8 @@ import (
 	"github.com/miplc/miplc/language"
 )
 
-// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *diag.InvalidError; wrong index
-// files are not.
+// OpenSplit splits bags as a document describes. Settings that do not fit the bags are a *diag.InvalidError, errors of
+// index files are not.
 func OpenSplit(s *language.Split, set *data.Dataset, folder bagfile.Folder) (*data.Split, error) {
 	groups, err := data.GroupsBy(s.Group.V, set.Groups, set.GroupName) // whose bags stay together
 	if err != nil {
