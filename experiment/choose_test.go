@@ -12,6 +12,7 @@ import (
 
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/experiment/definition"
+	"github.com/miplc/miplc/internal/diag"
 	"github.com/miplc/miplc/language/schema"
 	"github.com/miplc/miplc/train/search"
 )
@@ -64,8 +65,9 @@ splits: {count: 1, index: %q}
 `, filepath.Join(dir, "bags.csv"), filepath.Join(dir, "parts.csv"))+choose), Work{Dir: t.TempDir()})
 		return err
 	}
-	if err := with(""); err == nil || !strings.Contains(err.Error(), "choose: {measure: inside_candidates} needs none") {
-		t.Errorf("by the accuracy: %v", err)
+	list, _ := diag.ListOf(with(""))
+	if len(list) != 1 || !strings.Contains(strings.Join(list[0].Notes, "\n"), "loss and inside_candidates need none") {
+		t.Errorf("by the accuracy: %v", list)
 	}
 	if err := with("choose: {measure: inside_candidates}\n"); err != nil {
 		t.Errorf("by the candidates: %v", err)
