@@ -80,9 +80,9 @@ var searchGridType = schema.CustomType{
 	},
 }
 
-// Trials returns the specs of the trials of the search: the spec itself, and others with random settings from the grid.
-// It returns their settings, too. Errors are reported at the values in the grid.
-func (s *Spec) Trials() (list []*Spec, settings [][]Assignment, err error) {
+// TrialSpecs returns the specs of the trials of the search: the spec itself, and others with random settings from the
+// grid. It returns their settings, too. Errors are reported at the values in the grid.
+func (s *Spec) TrialSpecs() (list []*Spec, settings [][]Assignment, err error) {
 	if len(s.Search.Grid) == 0 {
 		return nil, nil, s.AtUserLine(diag.Errorf(s.KeyPos("name"), "%s has no settings to search", s.Name.V).
 			WithNote("add search: {grid: {train.lr: {log: [0.001, 0.1]}}} to the spec; docs/search.md lists the ranges"))
@@ -109,14 +109,14 @@ func (s *Spec) Trials() (list []*Spec, settings [][]Assignment, err error) {
 }
 
 // CheckSearch returns the errors of some settings of the search, if the spec itself has one. An inherited search need
-// not fit another model: then Trials returns its errors.
+// not fit another model: then TrialSpecs returns its errors.
 func (s *Spec) CheckSearch() error {
 	if !slices.ContainsFunc(s.Search.Grid, func(a Axis) bool { return a.Pos().File == s.File }) {
 		return nil
 	}
 	few := *s
 	few.Search.Trials.V = min(s.Search.Trials.V, 3)
-	_, _, err := few.Trials()
+	_, _, err := few.TrialSpecs()
 	return err
 }
 

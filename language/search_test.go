@@ -22,7 +22,7 @@ func TestShippedSearches(t *testing.T) {
 		if spec.Fitted() {
 			continue
 		}
-		list, settings, err := spec.Trials()
+		list, settings, err := spec.TrialSpecs()
 		if err != nil || len(list) != 9 || len(settings) != 9 || settings[0] != nil || list[0] != spec {
 			t.Errorf("%s: %d trials, %v", name, len(list), err)
 		}
@@ -42,7 +42,7 @@ func TestSearchIsNoSetting(t *testing.T) {
 	if one.Identity() != other.Identity() || strings.Contains(string(one.YAML()), "search") {
 		t.Error("the search is part of the spec")
 	}
-	if list, _, err := one.Trials(); err != nil || len(list) != 5 || len(one.Search.Grid) != 3 {
+	if list, _, err := one.TrialSpecs(); err != nil || len(list) != 5 || len(one.Search.Grid) != 3 {
 		t.Errorf("%d trials, %+v, %v", len(list), one.Search.Grid, err)
 	}
 }
@@ -70,7 +70,7 @@ func TestWrongSearches(t *testing.T) {
 		}
 		s, err := Load("s.yaml")
 		if err == nil {
-			_, _, err = s.Trials()
+			_, _, err = s.TrialSpecs()
 		}
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
@@ -81,7 +81,7 @@ func TestWrongSearches(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Trials(); err == nil ||
+	if _, _, err := s.TrialSpecs(); err == nil ||
 		!strings.Contains(err.Error(), "s.yaml:1:1: s has no settings to search") {
 		t.Errorf("%v", err)
 	}
@@ -206,7 +206,7 @@ func TestInheritedSearch(t *testing.T) {
 		if err := s.CheckSearch(); err != nil {
 			t.Errorf("the spec is valid: %v", err)
 		}
-		list, _, err := s.Trials()
+		list, _, err := s.TrialSpecs()
 		return list, err
 	}
 	_, err := load(spec)

@@ -186,7 +186,7 @@ func runTrain(ctx context.Context, o *trainOptions) error {
 // specs returns the specs of all trials of Spec. It sets plan for a search, else names.
 func (o *trainOptions) specs() ([]*language.Spec, error) {
 	if o.Search {
-		return o.searchTrials()
+		return o.searchSpecs()
 	}
 	return o.combinations()
 }

@@ -45,8 +45,8 @@ func (o *trainOptions) search(ctx context.Context, trials []*train.Trial) error 
 	})
 }
 
-// searchTrials sets plan to the search of the spec and returns the specs of its trials.
-func (o *trainOptions) searchTrials() ([]*language.Spec, error) {
+// searchSpecs sets plan to the search of the spec and returns the specs of its trials.
+func (o *trainOptions) searchSpecs() ([]*language.Spec, error) {
 	if o.Trials > 0 {
 		o.Set = append(o.Set, fmt.Sprintf("search.trials=%d", o.Trials))
 	}
@@ -54,7 +54,7 @@ func (o *trainOptions) searchTrials() ([]*language.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, settings, err := base.Trials()
+	list, settings, err := base.TrialSpecs()
 	if err != nil {
 		return nil, diag.Invalid(err)
 	}
