@@ -4,6 +4,7 @@ package graph
 
 import (
 	"math"
+	"slices"
 
 	"github.com/miplc/miplc/internal/ndarray"
 )
@@ -45,83 +46,92 @@ func (n *Node) Groups(instances, bags int) Groups {
 	}}
 }
 
-// FirstMax sets where to the index of the first maximum of each group, or to -1 for an empty group. NaN counts as
-// larger than any number, so that it reaches the result.
-func FirstMax[T float32 | float64](g Groups, x []T, bagOf, where []int) {
-	for group := range where {
-		where[group] = -1
-	}
+// FirstMax returns the index of the first maximum of each group, or -1 for an empty group. NaN counts as larger than
+// any number, so that it reaches the result.
+func FirstMax[T float32 | float64](g Groups, x []T, bagOf []int) []int {
+	where := slices.Repeat([]int{-1}, g.Count)
 	g.Each(bagOf, func(place, group int) {
 		if best := where[group]; best < 0 || Exceeds(x[place], x[best]) {
 			where[group] = place
 		}
 	})
+	return where
 }
 
 // Exceeds reports v > w, where NaN is larger than all numbers.
 func Exceeds[T float32 | float64](v, w T) bool { return v > w || v != v && w == w }
 
-// evalGroups are the groups of a node in the interpreter.
-type evalGroups struct {
-	Groups
-	bagOf []int
+// The functions SumGroups to SoftmaxGroups compute an op from its first input x, in the numbers of the interpreter or
+// of a target. Sums are float64.
+
+// SumGroups adds the elements of each group.
+func SumGroups[T float32 | float64](_ Op, g Groups, out, x []T, bagOf []int) {
+	sums := make([]float64, len(out))
+	g.Each(bagOf, func(place, group int) { sums[group] += float64(x[place]) })
+	for i, v := range sums {
+		out[i] = T(v)
+	}
 }
 
-func groupsOf(env *Env, n *Node, in []*Tensor) evalGroups {
-	return evalGroups{n.Groups(env.N, env.B), in[len(in)-1].Ints}
+// GatherGroups copies the value of its group to every element. Elements of no group, such as padding, are 0.
+func GatherGroups[T float32 | float64](_ Op, g Groups, out, x []T, bagOf []int) {
+	clear(out)
+	g.Each(bagOf, func(place, group int) { out[place] = x[group] })
 }
 
-func (g evalGroups) each(f func(place, group int)) { g.Each(g.bagOf, f) }
-
-func (g evalGroups) firstMax(x *Tensor) []int {
-	where := make([]int, g.Count)
-	FirstMax(g.Groups, x.Data, g.bagOf, where)
-	return where
-}
-
-func evalSum(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	groupsOf(env, n, in).each(func(place, group int) { out.Data[group] += in[0].Data[place] })
-	return nil
-}
-
-func evalSegmentGather(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	groupsOf(env, n, in).each(func(place, group int) { out.Data[place] = in[0].Data[group] })
-	return nil
-}
-
-func evalMax(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	for group, place := range groupsOf(env, n, in).firstMax(in[0]) {
-		out.Data[group] = n.Op.Neutral()
+// MaxGroups computes the maximum of each group.
+func MaxGroups[T float32 | float64](op Op, g Groups, out, x []T, bagOf []int) {
+	for group, place := range FirstMax(g, x, bagOf) {
+		out[group] = T(op.Neutral())
 		if place >= 0 {
-			out.Data[group] = in[0].Data[place]
+			out[group] = x[place]
 		}
 	}
-	return nil
 }
 
-func evalMaxMask(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	for _, place := range groupsOf(env, n, in).firstMax(in[0]) {
+// MaskGroups marks the first maximum of each group.
+func MaskGroups[T float32 | float64](_ Op, g Groups, out, x []T, bagOf []int) {
+	clear(out)
+	for _, place := range FirstMax(g, x, bagOf) {
 		if place >= 0 {
-			out.Data[place] = 1
+			out[place] = 1
 		}
 	}
-	return nil
 }
 
-// evalSoftmax computes the softmax of each group, or its logarithm.
-func evalSoftmax(env *Env, n *Node, in []*Tensor, out *Tensor) error {
-	g, x, y := groupsOf(env, n, in), in[0].Data, out.Data
-	top, sum := g.firstMax(in[0]), make([]float64, g.Count)
-	g.each(func(place, group int) {
-		y[place] = math.Exp(x[place] - x[top[group]])
-		sum[group] += y[place]
+// SoftmaxGroups computes the softmax of each group, or its logarithm. The exponentials, of differences from the
+// maximum of the group, cannot overflow.
+func SoftmaxGroups[T float32 | float64](op Op, g Groups, out, x []T, bagOf []int) {
+	top, sums, exps := FirstMax(g, x, bagOf), make([]float64, g.Count), make([]float64, len(x))
+	g.Each(bagOf, func(place, group int) {
+		exps[place] = math.Exp(float64(x[place]) - float64(x[top[group]]))
+		sums[group] += exps[place]
 	})
-	g.each(func(place, group int) {
-		if n.Op == OpLogSoftmax {
-			y[place] = x[place] - x[top[group]] - math.Log(sum[group])
-		} else {
-			y[place] /= sum[group]
-		}
+	clear(out)
+	if op != OpLogSoftmax {
+		g.Each(bagOf, func(place, group int) { out[place] = T(exps[place] / sums[group]) })
+		return
+	}
+	for group, sum := range sums {
+		sums[group] = math.Log(sum)
+	}
+	g.Each(bagOf, func(place, group int) {
+		out[place] = T(float64(x[place]) - float64(x[top[group]]) - sums[group])
 	})
-	return nil
+}
+
+var (
+	evalSum           = evalGroups(SumGroups)
+	evalSegmentGather = evalGroups(GatherGroups)
+	evalMax           = evalGroups(MaxGroups)
+	evalMaxMask       = evalGroups(MaskGroups)
+	evalSoftmax       = evalGroups(SoftmaxGroups)
+)
+
+// evalGroups returns the function of the interpreter that computes an op by f.
+func evalGroups(f func(op Op, g Groups, out, x []float64, bagOf []int)) func(*Env, *Node, []*Tensor, *Tensor) error {
+	return func(env *Env, n *Node, in []*Tensor, out *Tensor) error {
+		f(n.Op, n.Groups(env.N, env.B), out.Data, in[0].Data, in[len(in)-1].Ints)
+		return nil
+	}
 }
