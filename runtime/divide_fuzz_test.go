@@ -34,51 +34,8 @@ func (g *genes) draw() *onnxpb.ModelProto {
 	pick := func() string { return values[len(values)-1-g.next(len(values))] } // often the last value
 	var nodes []*onnxpb.NodeProto
 	for i := range 1 + g.next(6) {
-		n := node("Relu", fmt.Sprint("v", i), pick())
-		axes := []string{"zero", "one", "last", "first"}[g.next(4)]
-		switch g.next(16) {
-		case 0:
-			n = node([]string{"Add", "Mul", "Sub", "Div", "Max"}[g.next(5)], n.Name, n.Input[0], pick())
-		case 1:
-			n = node("MatMul", n.Name, n.Input[0], pick())
-		case 2:
-			n = with(node("Gemm", n.Name, n.Input[0], pick(), pick()), onnxpb.IntAttr("transA", int64(g.next(2))),
-				onnxpb.IntAttr("transB", int64(g.next(2))))
-		case 3:
-			n = with(node("Concat", n.Name, n.Input[0], pick()), onnxpb.IntAttr("axis", g.axis()))
-		case 4:
-			n = with(node("Gather", n.Name, n.Input[0], axes), onnxpb.IntAttr("axis", g.axis()))
-		case 5:
-			n = with(node([]string{"Softmax", "LogSoftmax", "Flatten"}[g.next(3)], n.Name, n.Input[0]),
-				onnxpb.IntAttr("axis", g.axis()))
-		case 6:
-			n = with(node("Transpose", n.Name, n.Input[0]), onnxpb.IntsAttr("perm", [][]int64{{1, 0}, {0, 1}, {0, 2, 1},
-				{1, 0, 2}}[g.next(4)]...))
-		case 7:
-			n = with(node("ReduceSum", n.Name, n.Input[0], axes), onnxpb.IntAttr("keepdims", int64(g.next(2))))
-		case 8:
-			n = with(node([]string{"ReduceMax", "ReduceMean", "ReduceMin", "ReduceL2"}[g.next(4)], n.Name, n.Input[0]),
-				onnxpb.IntsAttr("axes", g.axis()), onnxpb.IntAttr("keepdims", int64(g.next(2))))
-		case 9:
-			n = node([]string{"Squeeze", "Unsqueeze"}[g.next(2)], n.Name, n.Input[0], axes)
-		case 10:
-			n = node("Reshape", n.Name, n.Input[0], []string{"flat", "rowwise", "matrix"}[g.next(3)])
-		case 11:
-			n = node("Slice", n.Name, n.Input[0], "zero", []string{"one", "first"}[g.next(2)], axes)
-		case 12:
-			n = with(node("LayerNormalization", n.Name, n.Input[0], "b"), onnxpb.IntAttr("axis", g.axis()))
-		case 13: // attention pooling, or nearly
-			scores := with(node("Transpose", n.Name+"t", n.Input[0]), onnxpb.IntsAttr("perm", 1, 0))
-			weights := with(node("Softmax", n.Name+"w", n.Name+"t"), onnxpb.IntAttr("axis", g.axis()))
-			nodes = append(nodes, scores, weights)
-			n = node("MatMul", n.Name, n.Name+"w", pick())
-		case 14:
-			shape := node("Shape", n.Name+"s", n.Input[0])
-			count := with(node("Gather", n.Name+"n", n.Name+"s", axes), onnxpb.IntAttr("axis", 0))
-			nodes = append(nodes, shape, count)
-			n = with(node("Cast", n.Name, n.Name+"n"), onnxpb.IntAttr("to", int64(onnxpb.TensorProto_FLOAT)))
-		}
-		nodes, values = append(nodes, n), append(values, n.Name)
+		nodes = append(nodes, g.node(fmt.Sprint("v", i), pick)...)
+		values = append(values, fmt.Sprint("v", i))
 	}
 	nodes = append(nodes, with(node("ReduceSum", "sum", values[len(values)-1], "zero"), onnxpb.IntAttr("keepdims", 1)))
 	m := model(append(nodes, node("Reshape", "y", "sum", "row"))...)
@@ -95,6 +52,55 @@ func (g *genes) draw() *onnxpb.ModelProto {
 		}
 	}
 	return m
+}
+
+// node returns a node with a name, after those that compute its inputs from values that pick returns.
+func (g *genes) node(name string, pick func() string) (before []*onnxpb.NodeProto) {
+	n := node("Relu", name, pick())
+	axes := []string{"zero", "one", "last", "first"}[g.next(4)]
+	switch g.next(16) {
+	case 0:
+		n = node([]string{"Add", "Mul", "Sub", "Div", "Max"}[g.next(5)], n.Name, n.Input[0], pick())
+	case 1:
+		n = node("MatMul", n.Name, n.Input[0], pick())
+	case 2:
+		n = with(node("Gemm", n.Name, n.Input[0], pick(), pick()), onnxpb.IntAttr("transA", int64(g.next(2))),
+			onnxpb.IntAttr("transB", int64(g.next(2))))
+	case 3:
+		n = with(node("Concat", n.Name, n.Input[0], pick()), onnxpb.IntAttr("axis", g.axis()))
+	case 4:
+		n = with(node("Gather", n.Name, n.Input[0], axes), onnxpb.IntAttr("axis", g.axis()))
+	case 5:
+		n = with(node([]string{"Softmax", "LogSoftmax", "Flatten"}[g.next(3)], n.Name, n.Input[0]),
+			onnxpb.IntAttr("axis", g.axis()))
+	case 6:
+		n = with(node("Transpose", n.Name, n.Input[0]), onnxpb.IntsAttr("perm", [][]int64{{1, 0}, {0, 1}, {0, 2, 1},
+			{1, 0, 2}}[g.next(4)]...))
+	case 7:
+		n = with(node("ReduceSum", n.Name, n.Input[0], axes), onnxpb.IntAttr("keepdims", int64(g.next(2))))
+	case 8:
+		n = with(node([]string{"ReduceMax", "ReduceMean", "ReduceMin", "ReduceL2"}[g.next(4)], n.Name, n.Input[0]),
+			onnxpb.IntsAttr("axes", g.axis()), onnxpb.IntAttr("keepdims", int64(g.next(2))))
+	case 9:
+		n = node([]string{"Squeeze", "Unsqueeze"}[g.next(2)], n.Name, n.Input[0], axes)
+	case 10:
+		n = node("Reshape", n.Name, n.Input[0], []string{"flat", "rowwise", "matrix"}[g.next(3)])
+	case 11:
+		n = node("Slice", n.Name, n.Input[0], "zero", []string{"one", "first"}[g.next(2)], axes)
+	case 12:
+		n = with(node("LayerNormalization", n.Name, n.Input[0], "b"), onnxpb.IntAttr("axis", g.axis()))
+	case 13: // attention pooling, or nearly
+		scores := with(node("Transpose", n.Name+"t", n.Input[0]), onnxpb.IntsAttr("perm", 1, 0))
+		weights := with(node("Softmax", n.Name+"w", n.Name+"t"), onnxpb.IntAttr("axis", g.axis()))
+		before = []*onnxpb.NodeProto{scores, weights}
+		n = node("MatMul", n.Name, n.Name+"w", pick())
+	case 14:
+		shape := node("Shape", n.Name+"s", n.Input[0])
+		count := with(node("Gather", n.Name+"n", n.Name+"s", axes), onnxpb.IntAttr("axis", 0))
+		before = []*onnxpb.NodeProto{shape, count}
+		n = with(node("Cast", n.Name, n.Name+"n"), onnxpb.IntAttr("to", int64(onnxpb.TensorProto_FLOAT)))
+	}
+	return append(before, n)
 }
 
 // FuzzDivide draws graphs and compares the parts of those that can be divided with the whole graph, on chunks of a bag.
