@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
@@ -55,7 +56,7 @@ func (m *Mark) CheckKind(dir string, allowed ...FolderKind) error {
 func ReadMark(dir string) (*Mark, error) {
 	name := filepath.Join(dir, MarkFile)
 	text, err := Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil, nil
 	}
 	if err != nil {

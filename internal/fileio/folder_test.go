@@ -282,4 +282,14 @@ func TestNotAFolder(t *testing.T) {
 			t.Errorf("%s passed for a folder", dir)
 		}
 	}
+	below := filepath.Join(file, "below")
+	if mark, err := ReadMark(below); mark != nil || err != nil {
+		t.Errorf("a mark where no folder can be: %v, %v", mark, err)
+	}
+	_, err := MakeFolder(below)
+	for _, want := range []string{"the folder " + below + " cannot be created: ", "choose another folder"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v lacks %q", err, want)
+		}
+	}
 }

@@ -119,7 +119,10 @@ func MakeFolder(path string) (created []string, err error) {
 	}
 	if err := os.MkdirAll(path, 0o777); err != nil {
 		removeFolders(created)
-		return nil, err
+		if failed := (*fs.PathError)(nil); errors.As(err, &failed) && failed.Path == path {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("the folder %s cannot be created: %w; choose another folder", path, err)
 	}
 	return created, nil
 }
