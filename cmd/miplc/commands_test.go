@@ -39,8 +39,8 @@ const (
 )
 
 // TestCommands generates specs, data and flags from a grammar and checks what all commands promise:
-// exit codes 0, 1 and 2, bounded time and memory, no crash, one JSON object, no incomplete file, and
-// the accuracy of the exported file. To run it for longer:
+// exit codes 0, 1 and 2, bounded time and memory, no crash, one JSON object and no incomplete file. To run it for
+// longer:
 //
 //	go test ./cmd/miplc -run 'TestCommands$' -timeout 0 -commands.for 30m -commands.seed 7
 func TestCommands(t *testing.T) {
@@ -58,7 +58,8 @@ func TestCommands(t *testing.T) {
 		if err := g.files(c.dir); err != nil {
 			t.Fatal(err)
 		}
-		for _, args := range g.commands() {
+		for range 2 + g.IntN(4) {
+			args := g.command()
 			if g.chance(0.5) {
 				args = append(args, "--json")
 			}
@@ -86,9 +87,6 @@ func (c *commandCase) fail(args []string, out []byte, format string, values ...a
 var crash = regexp.MustCompile(`(?m)goroutine \d|panic|^fatal error|bug in miplc|\bbug:|runtime error|SIGSEGV`)
 
 func (c *commandCase) run(args []string) {
-	if slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "\x00") }) {
-		return // a NUL byte cannot be passed to a process
-	}
 	before := c.tree()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -120,9 +118,6 @@ func (c *commandCase) run(args []string) {
 		c.oneObject(args, out, stdout.Bytes(), stderr.Bytes(), code)
 	}
 	c.leftovers(args, out, code, before)
-	if code == 0 && args[0] == "train" {
-		c.sameAccuracy(args)
-	}
 }
 
 func (c *commandCase) oneObject(args []string, out, stdout, stderr []byte, code int) {
@@ -179,60 +174,4 @@ func (c *commandCase) leftovers(args []string, out []byte, code int, before map[
 			c.fail(args, out, "fails and leaves %s", name)
 		}
 	}
-}
-
-// sameAccuracy predicts the test bags of a run on a file with its model.
-func (c *commandCase) sameAccuracy(args []string) {
-	set := ""
-	for _, a := range args {
-		if strings.HasPrefix(a, "--seeds") || strings.HasPrefix(a, "--grid") {
-			return // several runs, each in a separate folder
-		}
-		if name, found := strings.CutPrefix(a, "data.set="); found {
-			set = name
-		}
-	}
-	dir := args[slices.Index(args, "-o")+1]
-	var summary struct {
-		Accuracy *float64
-		Data     struct{ Name string }
-	}
-	var split struct{ Test []int }
-	if set == "" || !c.readJSON(filepath.Join(dir, "summary.json"), &summary) ||
-		!c.readJSON(filepath.Join(dir, "split.json"), &split) || summary.Accuracy == nil {
-		return // generated bags, or no test bags
-	}
-	cmd := exec.Command("miplc", "predict", dir, set, "--json")
-	cmd.Dir = c.dir
-	text, err := cmd.Output()
-	var predicted struct {
-		Bags []struct {
-			True  *int
-			Label int
-		}
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &predicted)
-	}
-	if err != nil {
-		c.fail(args, text, "predict with its model: %v", err)
-		return
-	}
-	right, known := 0, 0
-	for _, bag := range split.Test {
-		if b := predicted.Bags[bag-1]; b.True != nil {
-			if known++; *b.True == b.Label {
-				right++
-			}
-		}
-	}
-	c.ran["accuracies"]++
-	if got := float64(right) / float64(known); math.Abs(got-*summary.Accuracy) > 1e-9 {
-		c.fail(args, text, "the accuracy reported is %g, that of the file %g", *summary.Accuracy, got)
-	}
-}
-
-func (c *commandCase) readJSON(name string, to any) bool {
-	text, err := os.ReadFile(filepath.Join(c.dir, name))
-	return err == nil && json.Unmarshal(text, to) == nil
 }

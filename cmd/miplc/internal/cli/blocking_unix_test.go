@@ -43,8 +43,8 @@ func pipe(t *testing.T, path string) {
 func TestPipesInFoldersDoNotBlock(t *testing.T) {
 	workshop(t)
 	for _, w := range folderWriters {
-		for _, name := range []string{w.file, ".miplc.lock", ".miplc.json"} {
-			if name != w.file && w.by == "" {
+		for _, name := range []string{w.out, ".miplc.lock", ".miplc.json"} {
+			if name != w.out && w.by == "" {
 				continue
 			}
 			pipe(t, "pipes/"+name)

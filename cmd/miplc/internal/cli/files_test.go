@@ -5,7 +5,6 @@ package cli
 import (
 	"image"
 	"image/png"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,46 +21,41 @@ import (
 // place is the placeholder for the output in the arguments of the commands below.
 const place = "OUT"
 
-type fileWriter struct {
+// writer is a command that writes one file or a folder.
+type writer struct {
 	args   string
-	out    string   // a valid name of the output
-	inputs []string // what it reads
+	out    string            // a valid name of the file, or a required file of the folder
+	inputs []string          // what the command of a file reads
+	by     fileio.FolderKind // of a folder; empty: the folder is not marked
 }
 
 // to returns the command line that writes to a path.
-func (w *fileWriter) to(path string) string { return strings.Replace(w.args, place, path, 1) }
+func (w *writer) to(path string) string { return strings.Replace(w.args, place, path, 1) }
 
 // fileWriters are all commands that write one file. The first input of a row has the extension that
 // the output needs, if it needs one.
-var fileWriters = []fileWriter{
-	{"predict build bags.csv -o OUT", "p.csv", []string{"bags.csv", "build/model.onnx"}},
-	{"data synth prototypes --bags 10 -o OUT", "s.npz", nil},
-	{"data synth sival6-mipl --source source -o OUT", "s.csv.gz", []string{"source/mil/sival6/instances.csv.gz"}},
-	{"data bags --generator row images -o OUT", "b.npz", []string{"images/x/1.png"}},
-	{"data crowd w1.csv w2.csv w3.csv -o OUT", "c.csv", []string{"w2.csv"}},
-	{"data crowd w1.csv w2.csv w3.csv --bags bags.csv -o OUT", "cb.csv", []string{"bags.csv", "w3.csv"}},
-	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}},
-	{"data inspect bags.csv --bag a --svg OUT", "d.svg", []string{"bags.csv"}},
+var fileWriters = []writer{
+	{"predict build bags.csv -o OUT", "p.csv", []string{"bags.csv", "build/model.onnx"}, ""},
+	{"data synth prototypes --bags 10 -o OUT", "s.npz", nil, ""},
+	{"data synth sival6-mipl --source source -o OUT", "s.csv.gz", []string{"source/mil/sival6/instances.csv.gz"}, ""},
+	{"data bags --generator row images -o OUT", "b.npz", []string{"images/x/1.png"}, ""},
+	{"data crowd w1.csv w2.csv w3.csv -o OUT", "c.csv", []string{"w2.csv"}, ""},
+	{"data crowd w1.csv w2.csv w3.csv --bags bags.csv -o OUT", "cb.csv", []string{"bags.csv", "w3.csv"}, ""},
+	{"data import bags.csv OUT", "i.csv", []string{"bags.csv"}, ""},
+	{"data inspect bags.csv --bag a --svg OUT", "d.svg", []string{"bags.csv"}, ""},
 }
 
-type folderWriter struct {
-	args, file string
-	by         fileio.FolderKind // empty: the folder is not marked
-}
-
-func (w *folderWriter) to(dir string) string { return strings.Replace(w.args, place, dir, 1) }
-
-// folderWriters are all commands that write a folder, each with a required file of that folder.
-var folderWriters = []folderWriter{
-	{"init OUT", "model.yaml", ""},
-	{"build quickstart -o OUT", "graph.txt", fileio.BuildFolder},
-	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", fileio.RunFolder},
-	{"experiment e.yaml -o OUT", "plan.json", fileio.ExperimentFolder},
-	{"experiment plan e.yaml -o OUT", "shards.json", fileio.ExperimentFolder},
-	{"report done -o OUT", "report.md", fileio.ReportFolder},
-	{"gen go build --package m -o OUT", "m.go", ""},
-	{"export build --name m --triton OUT", "m/config.pbtxt", ""},
-	{"export build --docker OUT", "Dockerfile", ""},
+// folderWriters are all commands that write a folder.
+var folderWriters = []writer{
+	{"init OUT", "model.yaml", nil, ""},
+	{"build quickstart -o OUT", "graph.txt", nil, fileio.BuildFolder},
+	{"train quickstart -o OUT --set train.epochs=1", "spec.yaml", nil, fileio.RunFolder},
+	{"experiment e.yaml -o OUT", "plan.json", nil, fileio.ExperimentFolder},
+	{"experiment plan e.yaml -o OUT", "shards.json", nil, fileio.ExperimentFolder},
+	{"report done -o OUT", "report.md", nil, fileio.ReportFolder},
+	{"gen go build --package m -o OUT", "m.go", nil, ""},
+	{"export build --name m --triton OUT", "m/config.pbtxt", nil, ""},
+	{"export build --docker OUT", "Dockerfile", nil, ""},
 }
 
 const (
@@ -127,105 +121,80 @@ func do(t *testing.T, code int, args string) string {
 func contents(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
-		switch {
-		case err != nil || d.IsDir():
+	if err := filepath.WalkDir(".", func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
 			return err
-		case d.Type()&os.ModeSymlink != 0:
-			found[path], err = os.Readlink(path)
-		case d.Type().IsRegular():
-			var text []byte
-			text, err = os.ReadFile(path)
+		}
+		if found[path] = d.Type().String(); d.Type().IsRegular() {
+			text, err := os.ReadFile(path)
 			found[path] = string(text)
-		default:
-			found[path] = d.Type().String()
+			return err
+		}
+		if d.Type()&os.ModeSymlink != 0 {
+			found[path], err = os.Readlink(path)
 		}
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// differ returns the names of the files in which two states differ.
-func differ(a, b map[string]string) []string {
-	var names []string
-	for name := range maps.Keys(a) {
-		if other, there := b[name]; !there || other != a[name] {
-			names = append(names, name)
+// unchanged fails the test if a file appeared, vanished or changed.
+func unchanged(t *testing.T, args string, want map[string]string) {
+	t.Helper()
+	got := contents(t)
+	for name := range got {
+		if _, there := want[name]; !there {
+			t.Errorf("miplc %s: there is a new file %s", args, name)
 		}
 	}
-	for name := range maps.Keys(b) {
-		if _, there := a[name]; !there {
-			names = append(names, name)
+	for name, text := range want {
+		if got[name] != text {
+			t.Errorf("miplc %s: unexpected content of %s", args, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+}
+
+// refused runs a command that must fail with a message and change nothing.
+func refused(t *testing.T, args, want string) {
+	t.Helper()
+	before := contents(t)
+	if errs := do(t, 1, args); !strings.Contains(errs, want) {
+		t.Errorf("miplc %s: %q, want ...%s...", args, errs, want)
+	}
+	unchanged(t, args, before)
 }
 
 // A command that writes one file rejects paths that it must not replace, and changes nothing. All write through package
-// fileio, so that one command meets every obstacle, and the others meet a file and links to what they read.
+// fileio, whose tests try each obstacle, so that here one command meets most of them, and the others meet a file and
+// links to what they read.
 func TestFilesThatStay(t *testing.T) {
 	workshop(t)
 	put(t, "old", "old")
 	for i, w := range fileWriters {
-		type obstacle struct {
-			name, want string
-			make       func(path string) error
-			force      bool
-		}
-		cases := []obstacle{
-			{"there", "exists already", func(p string) error { return os.Link("old", p) }, false},
-			{"link to what is there", "exists already", func(p string) error { return os.Symlink("old", p) }, false},
-			{"folder", "is a folder", func(p string) error { return os.Mkdir(p, 0o755) }, true},
-			{"write-protected", "write-protected", func(p string) error { return os.WriteFile(p, nil, 0o444) }, true},
-		}
-		if i > 0 {
-			cases = cases[:1]
-		}
-		for _, input := range w.inputs {
-			cases = append(cases,
-				obstacle{"link to " + input, "which is read", func(p string) error { return os.Symlink(input, p) }, true})
-			if i == 0 {
-				cases = append(cases,
-					obstacle{"hard link to " + input, "which is read", func(p string) error { return os.Link(input, p) }, true})
+		try := func(want, flags string, err error) {
+			t.Helper()
+			if err != nil {
+				t.Logf("%s: %v", w.out, err) // the system has no links
+				return
 			}
-		}
-		for _, c := range cases {
-			if err := c.make(w.out); err != nil {
-				t.Logf("%s: %v", c.name, err) // the system has no links
-				continue
-			}
-			before := contents(t)
-			args := w.to(w.out)
-			if c.force {
-				args += " --force"
-			}
-			if errs := do(t, 1, args); !strings.Contains(errs, c.want) {
-				t.Errorf("miplc %s, %s: %q, want ...%s...", args, c.name, errs, c.want)
-			}
-			if names := differ(before, contents(t)); names != nil {
-				t.Errorf("miplc %s, %s: changed %q", args, c.name, names)
-			}
+			refused(t, w.to(w.out)+flags, want)
 			if err := os.Remove(w.out); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, input := range w.inputs { // by their own names
-			if filepath.Ext(input) != filepath.Ext(w.out) {
-				continue
-			}
-			before := contents(t)
-			for _, spelling := range []string{input, "build/../" + input} {
-				args := w.to(spelling) + " --force"
-				if errs := do(t, 1, args); !strings.Contains(errs, "which is read") {
-					t.Errorf("miplc %s: %q", args, errs)
-				}
-			}
-			if names := differ(before, contents(t)); names != nil {
-				t.Errorf("miplc %s over %s: changed %q", w.args, input, names)
+		try("exists already", "", os.Symlink("old", w.out))
+		if i == 0 {
+			try("exists already", "", os.Link("old", w.out))
+			try("is a folder", " --force", os.Mkdir(w.out, 0o755))
+			try("write-protected", " --force", os.WriteFile(w.out, nil, 0o444))
+			try("which is read", " --force", os.Link(w.inputs[0], w.out))
+		}
+		for _, input := range w.inputs {
+			try("which is read", " --force", os.Symlink(input, w.out))
+			if filepath.Ext(input) == filepath.Ext(w.out) { // by its own name
+				refused(t, w.to("build/../"+input)+" --force", "which is read")
 			}
 		}
 	}
@@ -238,29 +207,21 @@ func TestFilesThatAreWritten(t *testing.T) {
 		if strings.Contains(w.args, "sival6") { // its source file is not real
 			continue
 		}
-		before := contents(t)
+		want := contents(t)
 		do(t, 0, w.to("new/"+w.out))
 		content := contents(t)["new/"+w.out]
 		if content == "" {
 			t.Errorf("miplc %s: no file was written", w.args)
 		}
 		put(t, "new/"+w.out, "old")
-		do(t, 0, w.to("new/"+w.out)+" --force")
-		before["new/"+w.out] = content
-		links := map[string]string{"link-" + w.out: "new/" + w.out, "dangling-" + w.out: "new/second-" + w.out}
-		for link, to := range links {
-			if err := os.Symlink(to, link); err != nil {
-				t.Logf("%v", err)
-				continue
-			}
-			put(t, "new/"+w.out, "old")
-			do(t, 0, w.to(link)+" --force")
-			do(t, 0, w.to("new/"+w.out)+" --force")
-			before[link], before[to] = to, content
+		link := w.out
+		if err := os.Symlink("new/"+w.out, link); err != nil {
+			t.Log(err)
+			link = "new/" + w.out
 		}
-		if names := differ(before, contents(t)); names != nil {
-			t.Errorf("miplc %s: unexpected content of %q", w.args, names)
-		}
+		do(t, 0, w.to(link)+" --force")
+		want[link], want["new/"+w.out] = "new/"+w.out, content
+		unchanged(t, w.args, want)
 	}
 }
 
@@ -270,16 +231,11 @@ func TestFoldersThatStay(t *testing.T) {
 	workshop(t)
 	put(t, "file", "mine")
 	for _, w := range folderWriters {
-		put(t, "mine/"+w.file, "mine")
+		put(t, "mine/"+w.out, "mine")
 		put(t, "mine/figures/figure-1.svg", "mine")
-		flags := []string{""}
-		if strings.Contains(w.args, "quickstart") {
-			flags = append(flags, " --force")
-		}
-		type refusal struct{ dir, want string }
-		refusals := []refusal{{"mine", w.file}, {"file", "is a file"}, {"file/below", ""}}
+		refusals := map[string]string{"mine": w.out, "file": "is a file", "file/below": ""}
 		if w.by == "" {
-			refusals[1].want = "not a directory"
+			refusals["file"] = "not a directory"
 		} else {
 			other := fileio.ReportFolder
 			if w.by == fileio.ReportFolder {
@@ -287,19 +243,12 @@ func TestFoldersThatStay(t *testing.T) {
 			}
 			marked(t, "other", other).Close()
 			marked(t, "busy", w.by)
-			refusals = append(refusals, refusal{"other", "was written by miplc " + string(other)},
-				refusal{"busy", "another process of miplc is at work"})
+			refusals["other"], refusals["busy"] = "was written by miplc "+string(other), "another process of miplc is at work"
 		}
-		for _, r := range refusals {
-			for _, force := range flags {
-				before := contents(t)
-				args := w.to(r.dir) + force
-				if errs := do(t, 1, args); !strings.Contains(errs, r.want) {
-					t.Errorf("miplc %s: %q, want ...%s...", args, errs, r.want)
-				}
-				if names := differ(before, contents(t)); names != nil {
-					t.Errorf("miplc %s: changed %q", args, names)
-				}
+		for dir, want := range refusals {
+			refused(t, w.to(dir), want)
+			if strings.Contains(w.args, "quickstart") {
+				refused(t, w.to(dir)+" --force", want)
 			}
 		}
 		for _, dir := range []string{"mine", "other", "busy"} {
@@ -332,8 +281,9 @@ func marked(t *testing.T, dir string, by fileio.FolderKind) *fileio.Folder {
 func TestAllWritersAreTried(t *testing.T) {
 	tried := func(path string) bool {
 		path = strings.TrimPrefix(path, "miplc ") + " "
-		return slices.ContainsFunc(fileWriters, func(w fileWriter) bool { return strings.HasPrefix(w.args, path) }) ||
-			slices.ContainsFunc(folderWriters, func(w folderWriter) bool { return strings.HasPrefix(w.args, path) })
+		return slices.ContainsFunc(slices.Concat(fileWriters, folderWriters), func(w writer) bool {
+			return strings.HasPrefix(w.args, path)
+		})
 	}
 	con, _, _ := newConsole(nil)
 	var walk func(cmd *cobra.Command)
