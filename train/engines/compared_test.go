@@ -1,10 +1,12 @@
-// The engines, and comparisons of their steps.
+// The engines, and the comparison of the steps that they compute with those of the interpreter and of PyTorch.
 
 package engines_test
 
 import (
+	"flag"
 	"fmt"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -13,18 +15,31 @@ import (
 	"github.com/miplc/miplc/compile/native/kernel"
 	"github.com/miplc/miplc/internal/resources"
 	"github.com/miplc/miplc/internal/testkit/enginetest"
-	"github.com/miplc/miplc/internal/testkit/modeltest"
 	"github.com/miplc/miplc/train"
 	"github.com/miplc/miplc/train/engines"
 	"github.com/miplc/miplc/train/xla"
 	"github.com/miplc/miplc/train/xla/pjrt"
 )
 
-// maker creates an engine for a program.
+// light omits most random specs and the images in the slow tests, for go test -short and for the
+// race detector, with which they take minutes.
+var light bool
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	light = light || testing.Short()
+	os.Exit(m.Run())
+}
+
+// maker creates an engine for a program, and trains trials.
 type maker struct {
-	name string
-	make func(p *compile.Program) (train.Engine, error)
-	by   train.Trainer // for whole trainings; nil: run the engine step by step
+	name    string
+	make    func(p *compile.Program) (train.Engine, error)
+	trainer train.Trainer
+}
+
+func stepMaker(name string, make func(p *compile.Program) (train.Engine, error)) maker {
+	return maker{name, make, &train.StepTrainer{New: make}}
 }
 
 // compared returns the engines that train in float32 and are compared with the oracle. If tests use
@@ -32,175 +47,161 @@ type maker struct {
 func compared(t testing.TB) []maker {
 	t.Helper()
 	executor := enginetest.Backend(t)
-	backend := xla.NewDevice(&pjrt.OpenDevice{Backend: executor, Memory: resources.Memory()}, pjrt.Go)
-	t.Cleanup(backend.Close)
-	through := maker{
-		"xla",
-		func(p *compile.Program) (train.Engine, error) { return newStepwise(p, executor), nil },
-		&xla.Trainer{Device: backend},
-	}
+	device := xla.NewDevice(&pjrt.OpenDevice{Backend: executor, Memory: resources.Memory()}, pjrt.Go)
+	t.Cleanup(device.Close)
+	through := maker{"xla", func(p *compile.Program) (train.Engine, error) { return newStepwise(p, executor), nil },
+		&xla.Trainer{Device: device}}
 	if enginetest.OnPlugin() {
 		return []maker{through}
 	}
-	return []maker{
-		byNative(),
-		{"gorgonia", engines.NewGorgonia, nil},
-		through,
-	}
+	return []maker{byNative(), stepMaker("gorgonia", engines.NewGorgonia), through}
 }
 
 func byNative() maker {
-	return maker{"native", func(p *compile.Program) (train.Engine, error) {
+	return stepMaker("native", func(p *compile.Program) (train.Engine, error) {
 		return engines.NewNative(p, native.Options{Kernels: kernel.Best(), Threads: 1}), nil
-	}, nil}
+	})
 }
 
 func reference() maker {
-	return maker{"interpreter", func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) }, nil}
+	return stepMaker("interpreter", func(p *compile.Program) (train.Engine, error) { return train.NewOracle(p) })
 }
 
-// started creates an engine with a state. Close it early: tests create hundreds.
-func (m maker) started(t testing.TB, p *compile.Program, s *train.State) train.Engine {
+// started creates an engine. Close it early: tests create hundreds.
+func (m maker) started(t testing.TB, p *compile.Program) train.Engine {
 	t.Helper()
 	e, err := m.make(p)
 	if err != nil {
 		t.Fatalf("%s: %v", m.name, err)
 	}
-	if err := e.SetState(s); err != nil {
-		t.Fatalf("%s: %v", m.name, err)
-	}
 	return e
 }
 
-// trajectory records some steps of an engine, one row per step.
-type trajectory struct {
-	loss  []float64
-	terms [][]float64
-	// predictions and label weights of all steps
-	probabilities, attention, weights [][]float32
-	// after the last step
-	params                        map[string][]float32
-	testProbabilities, testScores []float32
+func (m maker) train(t testing.TB, o *train.Trial) *train.Report {
+	t.Helper()
+	r, err := train.TrainOne(t.Context(), m.trainer, o, train.Options{})
+	if err != nil {
+		t.Fatalf("%s: %v", m.name, err)
+	}
+	return r
 }
 
-// follow runs steps of an engine from a state over batches of the same bags, as epochs do: the
-// label weights returned by a step are those of its bags in the next epoch. At the end it predicts
-// other bags, like an evaluation.
-func follow(t testing.TB, p *compile.Program, m maker, s *train.State, steps int, seed uint64,
-	sizes [][]int) *trajectory {
+// stepCase is a program and steps of it.
+type stepCase struct {
+	name    string
+	program *compile.Program
+	states  []*train.State // before the first steps; later steps continue from the state of the engine
+	batches []*train.Batch
+	// bags are the numbers of the bags of the batches. The label weights that a step returns are those of its bags in
+	// their next step, as in trainings.
+	bags [][]int
+	test *train.Batch // bags to predict after the last step; nil: none
+	// Differences are relative to the largest wanted number of a tensor, or to a floor if that is larger.
+	floor  float64
+	floors map[string]float64 // of some tensors
+}
+
+// trace has the tensors that an engine, or PyTorch, computes in the steps of a case, by name.
+type trace map[string][]float32
+
+func (tr trace) add(step int, what string, v []float32) {
+	tr[fmt.Sprintf("%s of step %d", what, step+1)] = slices.Clone(v)
+}
+
+// follow runs the steps of a case on an engine.
+func (c *stepCase) follow(t testing.TB, e train.Engine) trace {
 	t.Helper()
-	e := m.started(t, p, s)
-	defer e.Close()
-	tr := &trajectory{}
-	kept := make([][]float32, len(sizes))
-	epochs := (steps + len(sizes) - 1) / len(sizes)
-	for step := range steps {
-		which, epoch := step%len(sizes), step/len(sizes)
-		b := modeltest.Batch(p, seed+uint64(which), sizes[which]...)
-		// The same bags have different masks in each epoch.
-		b.Masks = modeltest.Batch(p, seed+1000+uint64(step), sizes[which]...).Masks
-		if kept[which] != nil {
-			b.LabelWeights = kept[which]
-		}
-		b.Epoch, b.Epochs = epoch+p.Spec.Weights.FirstEpoch.V, epochs
-		b.Lambda = train.Lambda(p.Spec.Weights.Schedule.V, b.Epoch, epochs)
-		b.LR, b.Position = p.Spec.Train.LR.V, position(p, step)
-		r, err := e.Step(b)
+	tr, weights, k := trace{}, map[int][]float32{}, c.program.Signature.Classes
+	check := func(err error) {
 		if err != nil {
-			t.Fatalf("%s, step %d: %v", m.name, step+1, err)
+			t.Helper()
+			t.Fatalf("%s: %v", c.name, err)
 		}
-		kept[which] = slices.Clone(r.LabelWeights)
-		tr.add(r)
 	}
-	end, err := e.State()
-	if err != nil {
-		t.Fatal(err)
+	for i, b := range c.batches {
+		if i < len(c.states) {
+			check(e.SetState(c.states[i]))
+		}
+		own := *b
+		own.LabelWeights = slices.Clone(b.LabelWeights)
+		for j, bag := range c.bags[i] {
+			copy(own.LabelWeights[j*k:(j+1)*k], weights[bag])
+		}
+		r, err := e.Step(&own)
+		check(err)
+		for j, bag := range c.bags[i] {
+			weights[bag] = slices.Clone(r.LabelWeights[j*k : (j+1)*k])
+		}
+		tr.add(i, "loss", []float32{float32(r.Loss)})
+		for j, name := range c.program.Terms {
+			tr.add(i, "loss term "+name, []float32{float32(r.Terms[j])})
+		}
+		tr.add(i, "probabilities", r.Probabilities)
+		tr.add(i, "attention", r.Attention)
+		tr.add(i, "label weights", r.LabelWeights)
+		state, err := e.State()
+		check(err)
+		for name, v := range state.Params {
+			tr.add(i, name, v)
+		}
+		// Recordings of PyTorch have the velocity, and floors for it: that of small gradients is mostly rounding.
+		if v := state.Optimizer[compile.InVelocity]; v != nil && c.floors != nil {
+			for name, v := range c.program.ParamViews(v) {
+				tr.add(i, "velocity of "+name, v)
+			}
+		}
 	}
-	tr.params = end.Params
-	b := modeltest.Batch(p, seed+2000, sizes[0]...)
-	if tr.testProbabilities, tr.testScores, err = e.Predict(b.Instances, b.BagOf, b.Bags); err != nil {
-		t.Fatalf("%s: %v", m.name, err)
+	if c.test != nil {
+		probabilities, attention, err := e.Predict(c.test.Instances, c.test.BagOf, c.test.Bags)
+		check(err)
+		tr["predictions"], tr["predicted attention"] = slices.Clone(probabilities), slices.Clone(attention)
 	}
 	return tr
 }
 
-func (tr *trajectory) add(r *train.StepResult) {
-	tr.loss, tr.terms = append(tr.loss, r.Loss), append(tr.terms, slices.Clone(r.Terms))
-	tr.probabilities = append(tr.probabilities, slices.Clone(r.Probabilities))
-	tr.attention = append(tr.attention, slices.Clone(r.Attention))
-	tr.weights = append(tr.weights, slices.Clone(r.LabelWeights))
+// run follows the steps of a case on a new engine.
+func (c *stepCase) run(t testing.TB, m maker) trace {
+	t.Helper()
+	e := m.started(t, c.program)
+	defer e.Close()
+	return c.follow(t, e)
 }
 
-// differences returns the largest differences to another trajectory, by quantity. Losses are
-// compared relative to max(|loss|, floor), predictions and label weights, which are between 0 and
-// 1, absolutely, and parameters relative to the largest value of their tensor or 0.1.
-func (tr *trajectory) differences(want *trajectory, floor float64) map[string]float64 {
-	d := map[string]float64{}
-	worse := func(what string, diff float64) {
-		if d[what] = math.Max(d[what], diff); math.IsNaN(diff) {
-			d[what] = math.Inf(1)
+// compare reports the engines whose tensors differ from those wanted, and adds the largest differences to worst.
+func (c *stepCase) compare(t testing.TB, list []maker, want trace, worst map[string]float64) {
+	t.Helper()
+	for _, m := range list {
+		got := c.run(t, m)
+		for what, w := range want {
+			diff := furthest(got[what], w, max(c.floor, c.floors[what]))
+			if !(diff <= enginetest.Tolerance(1e-5)) {
+				t.Errorf("%s: %s differs by %.2g in %s", c.name, m.name, diff, what)
+			}
+			worst[m.name] = max(worst[m.name], diff)
 		}
 	}
-	for i, loss := range want.loss {
-		worse("loss", math.Abs(tr.loss[i]-loss)/math.Max(floor, math.Abs(loss)))
-		for t, v := range want.terms[i] {
-			worse("loss terms", math.Abs(tr.terms[i][t]-v)/math.Max(floor, math.Abs(v)))
-		}
-		worse("probabilities", furthest(tr.probabilities[i], want.probabilities[i], 1))
-		worse("attention", furthest(tr.attention[i], want.attention[i], 1))
-		worse("label weights", furthest(tr.weights[i], want.weights[i], 1))
-	}
-	worse("test probabilities", furthest(tr.testProbabilities, want.testProbabilities, 1))
-	worse("test attention", furthest(tr.testScores, want.testScores, 1))
-	for name, v := range want.params {
-		scale := 0.1
-		for _, x := range v {
-			scale = math.Max(scale, math.Abs(float64(x)))
-		}
-		worse("parameters", furthest(tr.params[name], v, scale))
-	}
-	return d
 }
 
-// furthest returns the largest difference of two slices divided by scale, or infinity if their
-// lengths differ.
-func furthest(got, want []float32, scale float64) float64 {
+// furthest returns the largest difference of two slices, divided by the largest wanted number or, if it is larger, by
+// floor. It returns infinity if their lengths differ.
+func furthest(got, want []float32, floor float64) float64 {
 	if len(got) != len(want) {
 		return math.Inf(1)
 	}
 	worst := 0.0
-	for i := range want {
-		worst = math.Max(worst, math.Abs(float64(got[i])-float64(want[i]))/scale)
+	for i, v := range want {
+		worst = max(worst, math.Abs(float64(got[i])-float64(v)))
 	}
-	return worst
+	if worst == 0 {
+		return 0
+	}
+	return worst / max(floor, largest(want))
 }
 
-// compareTrajectories runs every engine from the same initial state and compares it with the
-// interpreter.
-func compareTrajectories(t *testing.T, name string, p *compile.Program, list []maker, w map[string]map[string]float64,
-	tolerance float64, steps int, seed uint64, sizes [][]int) {
-	t.Helper()
-	tolerance = enginetest.Tolerance(tolerance)
-	s := modeltest.Start(p, seed)
-	want := follow(t, p, reference(), s, steps, seed, sizes)
-	for _, m := range list {
-		got := follow(t, p, m, s, steps, seed, sizes)
-		if w[m.name] == nil {
-			w[m.name] = map[string]float64{}
-		}
-		// The logarithm of a probability that is 1 up to rounding has the error of that rounding, two or
-		// three units in the last place: 3e-7.
-		for what, diff := range got.differences(want, 3e-2) {
-			if !(diff <= tolerance) {
-				t.Errorf("%s: %s differs from the interpreter by %.2g in %s", name, m.name, diff, what)
-			}
-			w[m.name][what] = math.Max(w[m.name][what], diff)
-		}
+// largest returns the largest absolute value.
+func largest[T float32 | float64](values []T) (m float64) {
+	for _, v := range values {
+		m = max(m, math.Abs(float64(v)))
 	}
-}
-
-func logWorst(t *testing.T, w map[string]map[string]float64) {
-	for _, name := range []string{"native", "gorgonia", "xla"} {
-		t.Logf("%-8s %s", name, fmt.Sprint(w[name]))
-	}
+	return m
 }

@@ -220,7 +220,14 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	}
 	trial := trialOn(t, open(t, table))
 	trial.Dir = filepath.Join(t.TempDir(), "run")
-	_, err = train.TrainOne(context.Background(), nativeTrainer, trial, train.Options{Observer: &remover{file: file}})
+	afterEpoch := epochObserver{do: func(m train.Metrics) {
+		if m.Epoch == 3 {
+			if err := os.Rename(file, file+".aside"); err != nil {
+				t.Error(err)
+			}
+		}
+	}}
+	_, err = train.TrainOne(context.Background(), nativeTrainer, trial, train.Options{Observer: afterEpoch})
 	if err == nil || !strings.Contains(err.Error(), "slides.h5: bag ") ||
 		!strings.Contains(err.Error(), "there is no such file") || !strings.Contains(err.Error(), "epoch 4") {
 		t.Fatalf("after the file was removed: %v", err)
@@ -237,19 +244,5 @@ func TestOnDiskFileVanishes(t *testing.T) {
 	if got.Resumed < 1 || got.Resumed > 3 || // short epochs share a checkpoint
 		!reflect.DeepEqual(got.State, want.State) {
 		t.Errorf("resumed after epoch %d; the state differs from that without the interruption", got.Resumed)
-	}
-}
-
-// remover removes a file after the third epoch.
-type remover struct {
-	train.Silent
-	file string
-}
-
-func (r *remover) Epoch(m train.Metrics, _ train.Progress) {
-	if m.Epoch == 3 {
-		if err := os.Rename(r.file, r.file+".aside"); err != nil {
-			panic(err)
-		}
 	}
 }

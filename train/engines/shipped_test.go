@@ -1,16 +1,17 @@
-// Results of shipped specs change only on purpose.
+// Results of shipped specs change only on purpose, and the gradient of MIPLMA.
 
 package engines_test
 
 import (
 	"crypto/sha256"
 	"fmt"
-	"slices"
+	"math"
 	"strings"
 	"testing"
 
 	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/export"
+	"github.com/miplc/miplc/graph"
 	"github.com/miplc/miplc/internal/contract"
 	"github.com/miplc/miplc/internal/ndarray"
 	"github.com/miplc/miplc/internal/onnxpb"
@@ -37,12 +38,7 @@ func TestResultsOfShippedSpecs(t *testing.T) {
 // results returns the line of a spec after its name.
 func results(t *testing.T, p *compile.Program) string {
 	t.Helper()
-	initial := &train.State{Params: train.InitParams(p, 1)}
-	if p.Normalize {
-		n := ndarray.Size(p.Signature.Instance)
-		initial.Params[compile.ParamMean], initial.Params[compile.ParamStd] = make([]float32, n), slices.Repeat([]float32{1},
-			n)
-	}
+	initial := train.UntrainedState(p, 1)
 	flat, err := p.Flatten(initial.Params)
 	if err != nil {
 		t.Fatal(err)
@@ -63,8 +59,11 @@ func results(t *testing.T, p *compile.Program) string {
 	if err != nil {
 		t.Fatalf("%s: %v", p.Spec.Name.V, err)
 	}
-	p.Spec.Train.Batch.V = 3
-	losses := follow(t, p, reference(), modeltest.Start(p, 1), 3, 1, [][]int{{4, 1, 3}, {2, 5, 1}}).loss
+	var losses []float32
+	steps := drawn("shipped", p, 3, 1, fewBags[:2]).run(t, reference())
+	for i := range 3 {
+		losses = append(losses, steps[fmt.Sprintf("loss of step %d", i+1)]...)
+	}
 	return fmt.Sprintf("%s  %s  %s  %.4g", hash(ndarray.AppendBytes(nil, flat)), hashOf(t, model), hashOf(t, step), losses)
 }
 
@@ -79,3 +78,43 @@ func hashOf(t *testing.T, m *onnxpb.ModelProto) string {
 
 // hash returns the first digits of a SHA-256, enough to notice a change.
 func hash(b []byte) string { return fmt.Sprintf("%.6x", sha256.Sum256(b)) }
+
+// MIPLMA divides the scores of a bag by their standard deviation, which it treats as a constant in
+// the gradient. In a bag of two instances the attention depends only on which score is larger, but
+// the gradient is proportional to 1/deviation. If the two scores are close, the step is very large.
+// This is why MIPLMA collapses on small bags, in PyTorch as well (docs/studies.md).
+func TestDeviationOfTwoScores(t *testing.T) {
+	through := "model.let.score=bag_softmax(centred / (of_bag(deviation) + 1e-8) / sqrt(h) / temperature)"
+	// scored returns the attention and the largest element of the gradient of W2, the last layer of the scorer, which is
+	// multiplied by scale to scale the differences of the scores.
+	scored := func(scale float32, set ...string) (attention []float64, gradient float64) {
+		p := modeltest.Shipped(t, "miplma", set...)
+		params, batch := modeltest.Start(p, 1).Params, modeltest.Batch(p, 1, 2)
+		batch.Epoch = 80 // the lowest temperature
+		for i := range params["W2"] {
+			params["W2"][i] *= scale
+		}
+		g, err := graph.Gradient(p.Train, compile.OutLoss, []string{"W2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := graph.Eval(g, modeltest.Environment(p, g, batch, params))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out[compile.OutAttention].Data, largest(out[graph.GradPrefix+"W2"].Data)
+	}
+	attention, wide := scored(1)
+	same, close := scored(0.01)
+	for i, a := range attention {
+		if math.Abs(same[i]-a) > 1e-5 {
+			t.Errorf("scores 100 times closer: attention %v, want %v", same, attention)
+		}
+	}
+	if ratio := close / wide; math.Abs(ratio-100) > 0.1 {
+		t.Errorf("scores 100 times closer: the gradient of W2 is %v times as large, want 100", ratio)
+	}
+	if _, g := scored(1, through); g > 1e-5*wide {
+		t.Errorf("the gradient of W2 through the deviation is %v, want 0; without it %v", g, wide)
+	}
+}

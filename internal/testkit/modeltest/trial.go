@@ -178,8 +178,8 @@ func Trial(t testing.TB, spec *language.Spec, d *data.Dataset) *train.Trial {
 		t.Fatal(err)
 	}
 	s := spec.Data.Split
-	split, err := data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V, Stratify: s.Stratify.V,
-		Seed: uint64(s.Seed.V)})
+	split, err := data.RandomSplit(d.Bags(), d.TrueLists(), data.SplitSettings{Train: s.Train.V,
+		Validation: s.Validation.V, Stratify: s.Stratify.V, Seed: uint64(s.Seed.V)})
 	if err != nil {
 		t.Fatal(err)
 	}
