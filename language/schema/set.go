@@ -42,7 +42,7 @@ func (l *loader) override(root *Node, o Override) *Node {
 	pos := o.Place()
 	keys, value, found := strings.Cut(o.Text, "=")
 	if !found {
-		l.skip(diag.Errorf(pos, "no value").WithNote("write key=value, such as train.epochs=5"))
+		l.skip(diag.Errorf(pos, "no value").WithNote("write %s=VALUE", cmp.Or(strings.TrimSpace(o.Text), "KEY")))
 		return root
 	}
 	v := parseSetValue(value, pos, &l.faults)
