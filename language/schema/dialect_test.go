@@ -222,10 +222,10 @@ func TestMistakes(t *testing.T) {
 			`x.yaml:4:12: 1 is listed twice in sizes`}},
 		{twoSteps, "steps.bak.minutes=1;oven.heat;oven.heet=1;steps.mix.minutes=[;extends=rye;.x=1;style.x=1", []string{
 			`--set .x=1: the key ".x" is empty or has an empty part`, `--set extends=rye: extends cannot be set from outside`,
-			`--set oven.heat: no value; write oven.heat=VALUE`, `--set oven.heet=1: unknown key "heet" in oven (did you mean "heat"?)`,
+			`--set oven.heat: no value; write oven.heat=VALUE`,
+			`--set oven.heet=1: unknown key "heet" in oven (did you mean "heat"?)`,
 			`--set steps.bak.minutes=1: the list has no bak, only mix, bake (did you mean "bake"?)`,
-			`--set steps.mix.minutes=[: YAML syntax`,
-			`--set style.x=1: style must be one of bread, cake, not a map`}},
+			`--set steps.mix.minutes=[: YAML syntax`, `--set style.x=1: style must be one of bread, cake, not a map`}},
 		{"name: x\nname: y\noven: {heat: 1_0, racks: 3}", "", []string{`x.yaml:2:1: `, `x.yaml:3:14: oven.heat must be`,
 			`x.yaml:3:26: oven.racks must be a list of whole numbers, not the number 3; write [3]`}},
 		{"extends: ryee\nname: x", "", []string{`x.yaml:1:10: there is no file ryee and no shipped recipe of that name`}},
