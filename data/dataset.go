@@ -216,7 +216,6 @@ func (d *Dataset) Outside() (n int) {
 	return n
 }
 
-// TrueMask returns the true labels of bag i as a mask, [Classes]: 1 for its labels, else 0. It returns
 // CountKnown returns the number of bags whose true labels are known.
 func (d *Dataset) CountKnown(bags []int) (n int) {
 	for _, i := range bags {
@@ -227,7 +226,8 @@ func (d *Dataset) CountKnown(bags []int) (n int) {
 	return n
 }
 
-// nil if they are unknown. The caller must not change it.
+// TrueMask returns the true labels of bag i as a mask, [Classes]: 1 for its labels, else 0. It returns nil if they are
+// unknown. The caller must not change it.
 func (d *Dataset) TrueMask(i int) []uint8 {
 	if d.Multi {
 		return d.CandidateMask(i)

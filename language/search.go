@@ -123,6 +123,9 @@ func (s *Spec) CheckSearch() error {
 // searchFaults adds the errors of values in the grid of the file itself, such as those of a term that the loss lacks.
 func (s *Spec) searchFaults(name string, overrides []string, errs *diag.List) {
 	own := slices.DeleteFunc(slices.Clone(s.Search.Grid), func(a Axis) bool { return a.Pos().File != s.File })
+	if len(own) == 0 {
+		return
+	}
 	for _, d := range ReadFaults(name, schema.Overrides(overrides), own) {
 		if d.Pos.File == s.File && d.Pos.Setting != "" {
 			d.Text, d.Pos.Setting = "search.grid: "+d.Text, ""
