@@ -41,10 +41,10 @@ func OpenForModel(ctx context.Context, m *contract.Metadata, paths []string, o b
 	}
 	var d *data.Dataset
 	var err error
-	if m.Encoder != nil {
-		d, err = imagebags.OpenTiles(paths, tileForm(m.Encoder), o)
-	} else {
+	if m.Encoder == nil {
 		d, err = bagfile.OpenWith(paths[0], o)
+	} else {
+		d, err = imagebags.OpenTiles(paths, tileForm(m.Encoder), o)
 	}
 	if err != nil {
 		return nil, err

@@ -215,12 +215,11 @@ func (o *predictOptions) predict(ctx context.Context, path string) (*predictResu
 		return nil, nil, err
 	}
 	defer func() { model.Close() }()
-	info := model.Info()
-	set, bags, err := o.openBags(ctx, info)
+	set, bags, err := o.openBags(ctx, model.Info())
 	if err != nil {
 		return nil, nil, err
 	}
-	parts, err := runs.PartsOf(path, info.Split, set)
+	parts, err := runs.PartsOf(path, model.Info().Split, set)
 	unknown := (*runs.UnknownSplitError)(nil)
 	if err != nil && !errors.As(err, &unknown) {
 		return nil, nil, err
@@ -236,7 +235,7 @@ func (o *predictOptions) predict(ctx context.Context, path string) (*predictResu
 		model.Close()
 		model = other
 	}
-	r, err := o.predictBags(ctx, model, info, set, bags, parts)
+	r, err := o.predictBags(ctx, model, set, bags, parts)
 	if err == nil && unknown != nil {
 		r.notes = append(r.notes, fmt.Sprintf("%v: the accuracy includes training bags; give the folder of the run "+
 			"instead of the model file to separate them", unknown))
@@ -271,16 +270,17 @@ func (o *predictOptions) openBags(ctx context.Context, info runtime.Info) (*data
 
 // predictBags predicts some bags of a dataset. parts has the part of the split of the model for each bag of the
 // dataset; nil: unknown.
-func (o *predictOptions) predictBags(ctx context.Context, model *runtime.Model, info runtime.Info, set *data.Dataset,
-	bags []int, parts []string) (*predictResult, error) {
+func (o *predictOptions) predictBags(ctx context.Context, model *runtime.Model, set *data.Dataset, bags []int,
+	parts []string) (*predictResult, error) {
+	info := model.Info()
 	r := &predictResult{Model: o.Model, Data: o.name(), Backend: info.Backend, Classes: info.Classes}
-	labels, err := set.TrueMasksIn(info.Classes)
-	if err != nil {
-		r.notes = append(r.notes, fmt.Sprintf("%v: the measures leave such bags out", err))
-	}
 	predict, err := runs.PredictorOf(set, model)
 	if err != nil {
 		return nil, fmt.Errorf("%s: bag %d: %w", o.name(), bags[0]+1, err)
+	}
+	labels, err := set.TrueMasksIn(info.Classes)
+	if err != nil {
+		r.notes = append(r.notes, fmt.Sprintf("%v: the measures leave such bags out", err))
 	}
 	for _, i := range bags {
 		p, err := predict(ctx, i)
