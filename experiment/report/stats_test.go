@@ -385,3 +385,18 @@ func TestInterval(t *testing.T) {
 		t.Errorf("two splits: %s", got)
 	}
 }
+
+// Every format names a learner, whether it has one row or several.
+func TestRowsOfLearners(t *testing.T) {
+	rows := []Row{{Cells: []Entry{{Text: "alone", Down: 1}, {Text: "1"}}},
+		{Cells: []Entry{{Text: "several", Down: 2}, {Text: "1"}}}, {Cells: []Entry{{Text: "several", Down: -1}, {Text: "2"}}},
+		{Cells: []Entry{{Text: "plain"}, {Text: "3"}}}}
+	doc := document{Parts: []part{{Table: &Table{Head: heads("Learner", "r"), Rows: rows}}}}
+	for name, text := range map[string][]byte{"Markdown": doc.as(markdown), "LaTeX": doc.as(latex), "HTML": doc.as(page)} {
+		for _, learner := range []string{"alone", "several", "plain"} {
+			if n := strings.Count(string(text), learner); n != 1 {
+				t.Errorf("%s names the learner %s %d times in\n%s", name, learner, n, text)
+			}
+		}
+	}
+}
