@@ -118,7 +118,7 @@ type lowerer struct {
 	pastModel     bool           // losses and weights.update are being lowered
 }
 
-// reported says what has an error already, so that nothing is reported twice.
+// reported lists what has an error already. Nothing is reported twice.
 type reported struct {
 	names     map[string]bool   // values, whose users are not reported either
 	functions map[string]bool   // of the spec

@@ -195,7 +195,7 @@ func (w *Writer) Keep(ctx context.Context, dir string, trial *train.Trial, repor
 	return s, err
 }
 
-// claimWhenFree claims the folder of a trial, to write its run anew.
+// claimWhenFree claims the folder of a trial for a new run. If another process works in it, it waits up to a minute.
 func claimWhenFree(ctx context.Context, t *train.Trial, spec *language.Spec) (*fileio.Folder, error) {
 	const gracePeriod = time.Minute
 	for began := time.Now(); ; {

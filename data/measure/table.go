@@ -9,17 +9,16 @@ import (
 
 // Measure is a row of the table of measures.
 type Measure struct {
-	Name    string // in files, flags and specs
-	Title   string // in tables and messages
-	Lower   bool   // whether lower values are better
-	Range   string
-	Max     float64 // end of the range
-	Formula string  // in words, for the documentation
-	Needs   string  // why the measure can be undefined
-	Group   bool    // whether it is of groups, see Predictions.ByGroup, instead of bags
-	// InPredict and InTrain report whether the command prints the measure beside the accuracy: miplc predict without
-	// --measures, and miplc train if bags have several labels.
-	InPredict, InTrain bool
+	Name      string // in files, flags and specs
+	Title     string // in tables and messages
+	Lower     bool   // whether lower values are better
+	Range     string
+	Max       float64 // end of the range
+	Formula   string  // in words, for the documentation
+	Needs     string  // why the measure can be undefined
+	Group     bool    // whether it is of groups, see Predictions.ByGroup, instead of bags
+	InPredict bool    // miplc predict prints it after the accuracy, also without --measures
+	InTrain   bool    // miplc train prints it after the accuracy if bags have several labels
 
 	labels       labelling
 	ofCandidates bool // needs candidate sets, but no true labels

@@ -12,8 +12,8 @@ import (
 	"github.com/miplc/miplc/experiment/definition"
 )
 
-// baseline stands for the baseline in tables and figures. Its learner has no name, so its coordinates are those of no
-// other one.
+// baseline is the row of the baseline in tables and figures. Its learner has no name, so that no learner of the
+// experiment has the same coordinates.
 var baseline = variant{learner: &definition.Learner{Title: "baseline"}}
 
 // addBaseline adds the accuracies of the baseline on the splits that some learner was trained on to the values. If

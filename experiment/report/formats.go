@@ -31,7 +31,7 @@ var functions = template.FuncMap{
 var (
 	page     = html.Must(html.New("page.html.tmpl").Funcs(html.FuncMap(functions)).ParseFS(templates, "page.html.tmpl"))
 	markdown = template.Must(template.New("report.md.tmpl").Funcs(functions).ParseFS(templates, "report.md.tmpl"))
-	// LaTeX has braces of its own.
+	// Other delimiters, because LaTeX uses braces itself.
 	latex = template.Must(template.New("report.tex.tmpl").Delims("<<", ">>").Funcs(functions).ParseFS(templates,
 		"report.tex.tmpl"))
 )

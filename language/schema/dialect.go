@@ -27,8 +27,8 @@ type Dialect struct {
 	Rows         []Row
 	ShippedNames func() []string // of the shipped files
 	Source       func(name string) ([]byte, bool)
-	// Literal reports the maps whose keys are kept as they are, dots included, such as set: {train.epochs: 5} of an
-	// experiment; may be nil.
+	// Literal reports whether the keys of a map stay as they are, even with dots: set: {train.epochs: 5} of an experiment
+	// is not set: {train: {epochs: 5}}. If Literal is nil, all keys with dots are split.
 	Literal func(key string) bool
 	// Synonyms maps words of other programs to words of the dialect, for suggestions. Its keys are in lower case without -
 	// and _.

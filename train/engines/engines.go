@@ -52,7 +52,8 @@ func (p *Place) devices() []string {
 	return list
 }
 
-// CheckName returns an error unless name is an engine. what is the source of the name, for messages.
+// CheckName returns an error if there is no engine of this name. The argument what names its source in messages, such
+// as "--engine".
 func CheckName(what, name string) error {
 	if name == ORT {
 		return nil
@@ -60,7 +61,7 @@ func CheckName(what, name string) error {
 	return diag.CheckWord(what, name, Names())
 }
 
-// CheckDevice returns an error for a device on which no engine trains. what is the source of its name, for messages.
+// CheckDevice returns an error if no engine trains on the device. The argument what is as in CheckName.
 func (p *Place) CheckDevice(what, name string) error {
 	if name != CUDA && slices.Contains(onnxruntime.Providers, name) {
 		return fmt.Errorf("no engine trains on the device %s, which only predicts and serves: leave it out, or use %s, "+
