@@ -5,6 +5,7 @@ package compile
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/miplc/miplc/graph"
@@ -15,6 +16,36 @@ import (
 
 // sure is the probability that a good model must be able to give.
 const sure = 0.9
+
+// WarningCode is the kind of a warning. It stays the same when the text changes.
+type WarningCode int
+
+// Kinds of warnings.
+const (
+	LowProbabilities WarningCode = iota // no probability can come near 1, whatever the parameters are
+	EqualAttention                      // all instances of a bag have the same attention
+	UselessTerm                         // no parameter changes a loss term
+	FixedParameter                      // no gradient reaches a parameter
+)
+
+// Warning is a probable mistake in a spec.
+type Warning struct {
+	Code WarningCode
+	Text string // with its position
+}
+
+// WarningTexts returns the texts of the warnings.
+func (p *Program) WarningTexts() (texts []string) {
+	for _, w := range p.Warnings {
+		texts = append(texts, w.Text)
+	}
+	return texts
+}
+
+// Warned reports whether there is a warning of a kind.
+func (p *Program) Warned(code WarningCode) bool {
+	return slices.ContainsFunc(p.Warnings, func(w Warning) bool { return w.Code == code })
+}
 
 // lint returns an error for a model that cannot work, and adds warnings about probable mistakes to the program.
 func (p *Program) lint(train, infer *lowerer) error {
@@ -28,8 +59,8 @@ func (p *Program) lint(train, infer *lowerer) error {
 }
 
 // warn adds a warning to the program.
-func (l *lowerer) warn(pos diag.Pos, format string, args ...any) {
-	l.prog.Warnings = append(l.prog.Warnings, diag.Errorf(pos, format, args...).Error())
+func (l *lowerer) warn(code WarningCode, pos diag.Pos, format string, args ...any) {
+	l.prog.Warnings = append(l.prog.Warnings, Warning{code, diag.Errorf(pos, format, args...).Error()})
 }
 
 // lintPredictions checks the outputs of the inference graph.
@@ -57,12 +88,13 @@ func (l *lowerer) lintPredictions(errs *diag.List) {
 				"small in every bag", c+1, k, hi))
 		}
 	}
-	if l.prog.Unsure = most < sure; l.prog.Unsure {
-		l.warn(at, "no probability can exceed %.3g: use them to rank the classes, not as probabilities", most)
+	if most < sure {
+		l.warn(LowProbabilities, at, "no probability can exceed %.3g: use them to rank the classes, not as probabilities",
+			most)
 	}
 	if a := l.graph.Output(OutAttention); l.prog.Attends && facts.Even(a) {
-		l.warn(l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a bag: it tells "+
-			"nothing about them")
+		l.warn(EqualAttention, l.placeOf(l.spec.Model.Attention, "a"), "the attention is the same for all instances of a "+
+			"bag: it tells nothing about them")
 	}
 }
 
@@ -86,14 +118,14 @@ func (l *lowerer) lintLoss(errs *diag.List) {
 		term := &l.spec.Loss[i]
 		learns := anyParam(facts.Leaves(l.graph.Output(TermPrefix+term.Term()), true))
 		if term.Weight.V != 0 && !learns {
-			l.warn(term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", term.Term())
+			l.warn(UselessTerm, term.Kind.Pos, "the loss term %s has no effect: no parameter can change it", term.Term())
 		}
 	}
 	for i := range l.params {
 		q := &l.params[i]
 		if !q.Statistic && !reached[l.graph.Param(q.Name)] {
-			l.warn(l.placeOfParam(q.Name), "the parameter %s keeps its initial value: no gradient of the loss reaches it",
-				q.Name)
+			l.warn(FixedParameter, l.placeOfParam(q.Name), "the parameter %s keeps its initial value: no gradient of the "+
+				"loss reaches it", q.Name)
 		}
 	}
 }

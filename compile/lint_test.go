@@ -71,7 +71,7 @@ func TestUselessModels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := strings.Join(p.Warnings, "\n"); !strings.Contains(got, c.warning) || c.warning == "" && got != "" {
+			if got := strings.Join(p.WarningTexts(), "\n"); !strings.Contains(got, c.warning) || c.warning == "" && got != "" {
 				t.Errorf("warnings %q\nwant     %q", got, c.warning)
 			}
 		})
@@ -99,8 +99,8 @@ func TestWideModelsAreNotUseless(t *testing.T) {
 		p, err := compile.Compile(spec, compile.Signature{Instance: []int{7}, Classes: c.classes})
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
-		} else if len(p.Warnings) > 0 {
-			t.Errorf("%s: warnings %q", c.name, p.Warnings)
+		} else if len(p.WarningTexts()) > 0 {
+			t.Errorf("%s: warnings %q", c.name, p.WarningTexts())
 		}
 	}
 }
@@ -110,10 +110,10 @@ func TestWideModelsAreNotUseless(t *testing.T) {
 func TestShippedSpecsAreNotUseless(t *testing.T) {
 	softmaxOfSigmoids := regexp.MustCompile("^(elimipl|miplma|promipl|demipl-program)(-image)?$")
 	for _, name := range language.TrainedNames() {
-		w := strings.Join(load(t, name).Warnings, "\n")
-		if known := strings.Contains(w, "no probability can exceed") &&
-			!strings.Contains(w, "\n"); known != softmaxOfSigmoids.MatchString(name) || !known && w != "" {
-			t.Errorf("%s: warnings %q", name, w)
+		p := load(t, name)
+		known := softmaxOfSigmoids.MatchString(name)
+		if p.Warned(compile.LowProbabilities) != known || len(p.Warnings) > 1 || !known && len(p.Warnings) > 0 {
+			t.Errorf("%s: warnings %v", name, p.Warnings)
 		}
 	}
 }
@@ -129,12 +129,14 @@ var (
 // The interpreter confirms each warning, and each kind of warning occurs.
 func TestWarningsOfRandomSpecs(t *testing.T) {
 	found := map[*regexp.Regexp]int{}
+	codes := map[*regexp.Regexp]compile.WarningCode{constant: compile.FixedParameter, noEffect: compile.UselessTerm,
+		bounded: compile.LowProbabilities, attention: compile.EqualAttention}
 	for seed := range uint64(300) {
 		p := modeltest.RandomProgram(t, seed)
 		for _, w := range p.Warnings {
-			kind, fault := checkWarning(t, p, seed, w)
-			if fault != "" {
-				t.Errorf("seed %d: %s, but %s", seed, w, fault)
+			kind, fault := checkWarning(t, p, seed, w.Text)
+			if fault != "" || w.Code != codes[kind] {
+				t.Errorf("seed %d: %s (code %d), but %s", seed, w.Text, w.Code, fault)
 			}
 			found[kind]++
 		}

@@ -94,9 +94,8 @@ type Program struct {
 	Masks     []Mask
 	Terms     []string // of the loss, in the order of the spec
 	Attends   bool     // the spec defines attention scores
-	Warnings  []string // probable mistakes, each with its position
-	Unsure    bool     // no probability can come near 1, whatever the parameters are; a warning says so
-	Normalize bool     // Infer has the parameters ParamMean and ParamStd
+	Warnings  []Warning
+	Normalize bool // Infer has the parameters ParamMean and ParamStd
 	// Infer: instances, bag_of -> probabilities, attention, class_attention if the spec names it.
 	Infer *graph.Graph
 	// Train: instances, bag_of, candidates, weights, lambda (and epoch, epochs,

@@ -181,7 +181,7 @@ func (b *trainCall) train(ctx context.Context) error {
 func warn(trials []*train.Trial, observer train.Observer) {
 	warned := map[string]bool{}
 	for _, t := range trials {
-		texts := slices.Concat(t.Program.Warnings, t.Data.Warnings, t.Split.Warnings)
+		texts := slices.Concat(t.Program.WarningTexts(), t.Data.Warnings, t.Split.Warnings)
 		if missing := t.Data.ClassesWithout(t.Split.Train); missing != nil {
 			texts = append(texts, fmt.Sprintf("no training bag has the label %s (split %s)", diag.Words(missing),
 				t.Split.Source))

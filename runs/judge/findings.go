@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/miplc/miplc/compile"
 	"github.com/miplc/miplc/data"
 	"github.com/miplc/miplc/data/measure"
 	"github.com/miplc/miplc/internal/diag"
@@ -505,7 +506,7 @@ func (j *judged) bagName(bag int) string {
 func (j *judged) miscalibrated() (float64, string) {
 	in, _ := j.tested()
 	ece := j.Measures[data.TestPart].Get(measure.ECE)
-	if in == nil || ece == nil || *ece < miscalibrated || j.Program.Unsure { // a warning has said it
+	if in == nil || ece == nil || *ece < miscalibrated || j.Program.Warned(compile.LowProbabilities) {
 		return 0, ""
 	}
 	return *ece, fmt.Sprintf("the probabilities are badly calibrated: they differ from the shares of right predictions "+

@@ -40,7 +40,7 @@ func Validate(name string, overrides []string, folder bagfile.Folder) (Validatio
 	if err != nil {
 		return Validation{}, diag.Invalid(err)
 	}
-	v := Validation{Parameters: program.FlatSize(), Note: note, Warnings: program.Warnings}
+	v := Validation{Parameters: program.FlatSize(), Note: note, Warnings: program.WarningTexts()}
 	if _, err = withInit(spec, folder); err == nil {
 		_, err = InitialParameters(program, set, folder)
 	}
